@@ -1,0 +1,72 @@
+// swift-tools-version: 6.2
+// Larder: a caching HTTP forward proxy that never downloads the same byte twice.
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+  .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("InternalImportsByDefault"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+  .treatAllWarnings(as: .error),
+]
+
+func layer(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+  .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+let package = Package(
+  name: "larder",
+  products: [.executable(name: "larder", targets: ["larder"])],
+  targets: [
+    // Top to bottom: a target imports only what stands below it.
+    .executableTarget(
+      name: "larder",
+      dependencies: [
+        "Admin", "Proxy", "Fill", "Upstream", "Store", "CachePolicy", "HTTPMessage", "Configuration",
+        "Diagnostics", "EventLoop",
+      ],
+      swiftSettings: strict),
+    layer(
+      "Admin",
+      ["Proxy", "Fill", "Upstream", "Store", "HTTPWire", "HTTPMessage", "Configuration", "Diagnostics", "EventLoop"]),
+    layer(
+      "Proxy",
+      [
+        "Fill", "Upstream", "Store", "CachePolicy", "Spans", "HTTPWire", "HTTPMessage", "Configuration",
+        "Diagnostics", "EventLoop",
+      ]),
+    layer(
+      "Fill",
+      [
+        "Upstream", "Store", "CachePolicy", "Spans", "HTTPWire", "HTTPMessage", "Configuration", "Diagnostics",
+        "EventLoop",
+      ]),
+    layer("Upstream", ["HTTPWire", "HTTPMessage", "Configuration", "Diagnostics", "EventLoop"]),
+    layer("Store", ["CachePolicy", "Spans", "HTTPMessage", "Diagnostics", "CLMDB", "CXXHash"]),
+    layer("CachePolicy", ["HTTPMessage"]),
+    layer("Spans", ["HTTPMessage"]),
+    layer("HTTPWire", ["HTTPMessage"]),
+    layer("HTTPMessage"),
+    layer("Configuration", ["CYAML"]),
+    layer("Diagnostics"),
+    layer("EventLoop", ["CLibevent"]),
+    .systemLibrary(name: "CLibevent", pkgConfig: "libevent_core", providers: [.apt(["libevent-dev"])]),
+    .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
+    .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
+    .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+    layer("TestSupport"),
+    tests("HTTPMessageTests", ["HTTPMessage"]),
+    tests("HTTPWireTests", ["HTTPWire", "HTTPMessage"]),
+    tests("SpansTests", ["Spans", "HTTPMessage"]),
+    tests("CachePolicyTests", ["CachePolicy", "HTTPMessage"]),
+    tests("ConfigurationTests", ["Configuration"]),
+    tests("EventLoopTests", ["EventLoop"]),
+    tests("StoreTests", ["Store", "CachePolicy", "Spans", "HTTPMessage", "TestSupport"]),
+    tests("ProgramTests", ["TestSupport"]),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,1 @@
+// CachePolicy: to come.

@@ -1,0 +1,1 @@
+// HTTPMessage: to come.

@@ -1,0 +1,1 @@
+// HTTPWire: to come.
