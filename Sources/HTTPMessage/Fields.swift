@@ -1,0 +1,194 @@
+// The header or trailer section of a message (RFC 9110 §5).
+
+/// Ordered field lines. The lines stand in one buffer in the form the wire has ("Name: value" CRLF), beside a small
+/// table of where each begins, so that writing a head is one copy and reading a value makes no string.
+public struct Fields: Sendable {
+  /// Where one line stands: name at `start`, ": ", value, CRLF.
+  struct Line {
+    var start: UInt32
+    var nameCount: UInt32
+    var valueCount: UInt32
+    var known: KnownField
+
+    var name: Range<Int> { Int(start)..<Int(start) + Int(nameCount) }
+    var value: Range<Int> { name.upperBound + 2..<name.upperBound + 2 + Int(valueCount) }
+    var whole: Range<Int> { Int(start)..<value.upperBound + 2 }
+  }
+
+  private(set) var lines: [Line] = []
+  private(set) var wire: [UInt8] = []
+
+  public init() {}
+
+  /// The number of field lines.
+  public var count: Int { lines.count }
+
+  public var isEmpty: Bool { lines.isEmpty }
+
+  /// All lines as the wire has them, each with its CRLF, without the empty line that ends a section.
+  public var serialized: [UInt8] { wire }
+
+  /// Makes room for so many lines of so many octets in all.
+  public mutating func reserveCapacity(lines lineCount: Int, bytes: Int) {
+    lines.reserveCapacity(lineCount)
+    wire.reserveCapacity(bytes)
+  }
+
+  /// Adds a line after all others.
+  public mutating func append(_ name: FieldName, _ value: FieldValue) {
+    let start = wire.count
+    wire.append(contentsOf: name.spelling.utf8)
+    let nameCount = wire.count - start
+    wire.append(ASCII.colon)
+    wire.append(ASCII.space)
+    wire.append(contentsOf: value.bytes)
+    endLine(start: start, nameCount: nameCount, valueCount: value.bytes.count, known: name.known)
+  }
+
+  /// Adds a line whose name and value were checked to be what their types promise.
+  mutating func append(checkedName name: RawSpan, value: RawSpan) {
+    let start = wire.count
+    wire.append(name)
+    wire.append(ASCII.colon)
+    wire.append(ASCII.space)
+    wire.append(value)
+    endLine(
+      start: start, nameCount: name.byteCount, valueCount: value.byteCount, known: KnownField.recognise(name))
+  }
+
+  private mutating func endLine(start: Int, nameCount: Int, valueCount: Int, known: KnownField) {
+    wire.append(ASCII.carriageReturn)
+    wire.append(ASCII.lineFeed)
+    lines.append(
+      Line(start: UInt32(start), nameCount: UInt32(nameCount), valueCount: UInt32(valueCount), known: known))
+  }
+
+  /// Leaves exactly one line of this name: the first one's place is kept, and where there was none it comes last.
+  public mutating func set(_ name: FieldName, _ value: FieldValue) {
+    guard let first = lines.firstIndex(where: { matches($0, name) }) else { return append(name, value) }
+    let old = self
+    lines.removeSubrange(first...)
+    wire.removeSubrange(Int(old.lines[first].start)...)
+    append(name, value)
+    for line in old.lines[(first + 1)...] where !old.matches(line, name) { copy(line, from: old) }
+  }
+
+  /// Removes every line of this name.
+  public mutating func remove(_ name: FieldName) {
+    keep { fields, line in !fields.matches(line, name) }
+  }
+
+  /// Removes the lines of which the predicate is true.
+  public mutating func removeAll(where predicate: (_ name: FieldName, _ value: FieldValue) throws -> Bool) rethrows {
+    try keep { fields, line in try !predicate(fields.name(of: line), fields.value(of: line)) }
+  }
+
+  /// Rebuilds the buffer only when a line goes.
+  mutating func keep(_ isKept: (Fields, Line) throws -> Bool) rethrows {
+    guard let first = try lines.firstIndex(where: { try !isKept(self, $0) }) else { return }
+    let old = self
+    lines.removeSubrange(first...)
+    wire.removeSubrange(Int(old.lines[first].start)...)
+    for line in old.lines[(first + 1)...] where try isKept(old, line) { copy(line, from: old) }
+  }
+
+  private mutating func copy(_ line: Line, from other: Fields) {
+    var moved = line
+    moved.start = UInt32(wire.count)
+    wire.append(contentsOf: other.wire[line.whole])
+    lines.append(moved)
+  }
+
+  /// Adds all lines of another section after these.
+  public mutating func append(contentsOf other: Fields) {
+    for line in other.lines { copy(line, from: other) }
+  }
+
+  public func contains(_ name: FieldName) -> Bool { lines.contains { matches($0, name) } }
+
+  /// The number of lines of this name.
+  public func count(of name: FieldName) -> Int { lines.count { matches($0, name) } }
+
+  /// The value of the first line of this name.
+  public func first(_ name: FieldName) -> FieldValue? {
+    for line in lines where matches(line, name) { return value(of: line) }
+    return nil
+  }
+
+  /// The values of all lines of this name, in their order.
+  public func all(_ name: FieldName) -> [FieldValue] {
+    lines.compactMap { matches($0, name) ? value(of: $0) : nil }
+  }
+
+  /// The values of all lines of this name joined with ", " (RFC 9110 §5.3); nil when there is none.
+  public func combined(_ name: FieldName) -> FieldValue? {
+    var result: FieldValue?
+    for line in lines where matches(line, name) {
+      guard let before = result else {
+        result = value(of: line)
+        continue
+      }
+      result = FieldValue(checked: before.bytes + [ASCII.comma, ASCII.space] + wire[line.value])
+    }
+    // A join can begin or end with the blank of an empty line's separator.
+    return result.map { FieldValue(checked: ASCII.trimmed($0.bytes)) }
+  }
+
+  func matches(_ line: Line, _ name: FieldName) -> Bool {
+    guard line.known == name.known else { return false }
+    return line.known != .none || ASCII.equalIgnoringCase(wire[line.name], name.spelling.utf8)
+  }
+
+  func name(of line: Line) -> FieldName {
+    let bytes = wire[line.name]
+    if line.known != .none {
+      let usual = KnownField.names[Int(line.known.rawValue)]
+      if usual.spelling.utf8.elementsEqual(bytes) { return usual }
+    }
+    return FieldName(known: line.known, String(decoding: bytes, as: UTF8.self))
+  }
+
+  func value(of line: Line) -> FieldValue { FieldValue(checked: wire[line.value]) }
+}
+
+extension Fields: Sequence {
+  public typealias Element = (name: FieldName, value: FieldValue)
+
+  public struct Iterator: IteratorProtocol {
+    let fields: Fields
+    private var index = 0
+
+    init(fields: Fields) { self.fields = fields }
+
+    public mutating func next() -> Element? {
+      guard index < fields.lines.count else { return nil }
+      let line = fields.lines[index]
+      index += 1
+      return (fields.name(of: line), fields.value(of: line))
+    }
+  }
+
+  public func makeIterator() -> Iterator { Iterator(fields: self) }
+
+  public var underestimatedCount: Int { count }
+}
+
+extension Fields: Equatable {
+  /// The same lines in the same order; names compare without regard to case.
+  public static func == (left: Fields, right: Fields) -> Bool {
+    if left.wire == right.wire { return true }
+    return left.lines.count == right.lines.count
+      && zip(left.lines, right.lines).allSatisfy {
+        left.wire[$0.value] == right.wire[$1.value]
+          && ASCII.equalIgnoringCase(left.wire[$0.name], right.wire[$1.name])
+      }
+  }
+}
+
+extension Fields: ExpressibleByDictionaryLiteral {
+  /// Lines in the order written; a name may come more than once.
+  public init(dictionaryLiteral elements: (FieldName, FieldValue)...) {
+    self.init()
+    for (name, value) in elements { append(name, value) }
+  }
+}
