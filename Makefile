@@ -1,0 +1,77 @@
+# Larder: build, run, test. On Debian 12 with Swift 6.3 and make, `make run` and `make test` do everything.
+
+SHELL := /bin/bash
+CONFIGURATION ?= release
+BINARY := .build/$(CONFIGURATION)/larder
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+
+# Debian packages to build with.
+BUILD_PACKAGES := libevent-dev liblmdb-dev libxxhash-dev libyaml-dev zlib1g-dev libssl-dev pkg-config
+# Programs that the tests run, each with the Debian package that has it.
+TEST_PROGRAMS := nginx:nginx-light curl:curl wget:wget aria2c:aria2 ffmpeg:ffmpeg ffprobe:ffmpeg python3:python3 \
+  pip3:python3-pip apt-get:apt dpkg-deb:dpkg sha256sum:coreutils mount:mount
+
+# $(call install,PACKAGES): installs them with apt-get.
+install = echo "installing:$(1)"; $(SUDO) apt-get update -q && \
+  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $(1)
+
+.PHONY: all run build test unit-test program-test full-test lint test-address test-thread soak clean \
+  build-packages test-packages
+
+all: build
+
+# What is installed already is not asked of apt at all.
+build-packages:
+	@missing=; for package in $(BUILD_PACKAGES); do \
+	  dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$package"; \
+	done; \
+	if [ -n "$$missing" ]; then $(call install,$$missing); fi
+
+test-packages:
+	@missing=; for pair in $(TEST_PROGRAMS); do \
+	  PATH="$$PATH:/usr/sbin:/sbin" command -v $${pair%%:*} >/dev/null || missing="$$missing $${pair##*:}"; \
+	done; \
+	if [ -n "$$missing" ]; then $(call install,$$missing); fi
+
+build: build-packages
+	swift build -c $(CONFIGURATION) --product larder
+
+# The server itself says where it listens, where the cache is and how to stop it.
+run: build
+	@exec $(BINARY) serve $(ARGUMENTS)
+
+# The tests are a debug build: it is quick, and assertions hold. The program under test is the release build: it is
+# what users run, is built for `make run` anyway, and the tests that move gigabytes need its speed.
+test: test-packages unit-test program-test
+
+unit-test: build-packages
+	swift test --skip ProgramTests
+
+program-test: build
+	LARDER_BINARY=$(CURDIR)/$(BINARY) swift test --filter ProgramTests
+
+# The same with the sizes of the issue: 1 GiB objects.
+full-test: test-packages build
+	LARDER_TEST_SCALE=1 LARDER_BINARY=$(CURDIR)/$(BINARY) swift test --filter ProgramTests
+
+lint:
+	swift format lint --strict --recursive Sources Tests Package.swift
+
+# Sanitizers, each with a build of its own: the unit tests, and the program under the faults that matter most.
+test-address: test-packages build-packages
+	LARDER_TEST_PATIENCE=4 swift test --sanitize=address --scratch-path .build/address --skip ProgramTests
+	LARDER_TEST_PATIENCE=4 swift test --sanitize=address --scratch-path .build/address --filter '(Fault|Crash|Wire)Tests'
+
+test-thread: test-packages build-packages
+	LARDER_TEST_PATIENCE=4 swift test --sanitize=thread --scratch-path .build/thread --skip ProgramTests
+	LARDER_TEST_PATIENCE=4 swift test --sanitize=thread --scratch-path .build/thread --filter '(Fault|Crash|Wire)Tests'
+
+# Fifty kills under load, and the tests of faults over and over for ROUNDS rounds.
+ROUNDS ?= 10
+soak: test-packages build
+	set -e; for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; \
+	  LARDER_TEST_KILLS=50 LARDER_TEST_SCALE=1 LARDER_BINARY=$(CURDIR)/$(BINARY) \
+	    swift test --filter '(Fault|Crash|Range)Tests'; done
+
+clean:
+	rm -rf .build
