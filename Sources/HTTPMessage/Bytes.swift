@@ -151,3 +151,12 @@ extension [UInt8] {
     self[start...].reverse()
   }
 }
+
+extension ArraySlice<UInt8> {
+  /// Lends the octets as a span.
+  package func withBytes<Result, Failure: Error>(
+    _ body: (RawSpan) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try body(span.bytes)
+  }
+}

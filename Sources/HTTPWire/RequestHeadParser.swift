@@ -1,0 +1,130 @@
+// Reads request heads (RFC 9112 §3).
+
+public import HTTPMessage
+
+/// Takes octets in pieces of any size and gives a head when its empty line has come. Guarantees of a head given:
+/// method and target fit each other, there is at most one Host field and it is valid, HTTP/1.1 has one, and where the
+/// target is in absolute form Host says the same (RFC 9112 §3.2.2). Not usable after an error.
+public struct RequestHeadParser: Sendable {
+  private struct StartLine {
+    let method: Method
+    let target: RequestTarget
+    let version: HTTPVersion
+  }
+
+  private let limits: HeadLimits
+  private var lines = LineAssembler()
+  private var start: StartLine?
+  private var section = FieldSection()
+  private var emptyLines = 0
+
+  /// Clients have been seen to send one empty line too many after a body (RFC 9112 §2.2), not dozens.
+  private static let mostEmptyLines = 8
+
+  public init(limits: HeadLimits = .standard) { self.limits = limits }
+
+  /// True when no octet of a head has been taken: the end of input is then a clean one. Empty lines before a request
+  /// line are not part of it.
+  public var isEmpty: Bool { start == nil && lines.isEmpty }
+
+  /// Takes octets up to the end of a head, or all. After a head it is ready for the next one, which begins at `taken`.
+  public mutating func feed(_ input: RawSpan) throws(WireError) -> (taken: Int, head: RequestHead?) {
+    var offset = 0
+    while offset < input.byteCount {
+      if isEmpty { try checkFirst(input.byte(at: offset)) }
+      let head: RequestHead?
+      switch lines.next(input, at: &offset, limit: limits.headBytes) {
+      case .incomplete: return (offset, nil)
+      case .inInput(let range): head = try take(line: input.extracting(range))
+      case .assembled(let line): head = try take(line: line.span.bytes)
+      case .tooLong:
+        if start == nil { throw .targetTooLong(limit: limits.targetBytes) }
+        throw .headTooLarge(limit: limits.headBytes)
+      case .bareLineFeed:
+        let found = "a line feed without a carriage return"
+        throw start == nil ? .badRequestLine(found) : .badField(found)
+      }
+      if let head { return (offset, head) }
+    }
+    return (offset, nil)
+  }
+
+  /// Lets another protocol (TLS, SOCKS) be told at once rather than when it has sent a line feed.
+  private func checkFirst(_ byte: UInt8) throws(WireError) {
+    guard ASCII.isToken(byte) || byte == ASCII.carriageReturn || byte == ASCII.lineFeed else {
+      throw .badRequestLine("\(ASCII.description(byte)) where a method should begin")
+    }
+  }
+
+  private mutating func take(line: RawSpan) throws(WireError) -> RequestHead? {
+    guard let start else {
+      if line.byteCount == 0 {
+        emptyLines += 1
+        guard emptyLines <= RequestHeadParser.mostEmptyLines else { throw .badRequestLine("nothing but empty lines") }
+        lines.reset()
+      } else {
+        self.start = try parseStart(line)
+      }
+      return nil
+    }
+    guard try section.take(line: line, countLimit: limits.fieldCount) else { return nil }
+    var head = RequestHead(
+      method: start.method, target: start.target, version: start.version, fields: section.finish())
+    self.start = nil
+    emptyLines = 0
+    lines.reset()
+    try settleHost(&head)
+    head.fields.mergeContentLength()
+    return head
+  }
+
+  private func parseStart(_ line: RawSpan) throws(WireError) -> StartLine {
+    if let bad = line.offsetOfControl(in: 0..<line.byteCount) {
+      throw .badRequestLine("\(ASCII.description(line.byte(at: bad))) in it")
+    }
+    let count = line.byteCount
+    var methodEnd = 0
+    while methodEnd < count, ASCII.isToken(line.byte(at: methodEnd)) { methodEnd += 1 }
+    guard methodEnd < count else { throw .badRequestLine("a method and nothing else") }
+    guard methodEnd > 0, line.byte(at: methodEnd) == ASCII.space, let method = Method(line.text(0..<methodEnd)) else {
+      throw .badRequestLine("\(ASCII.description(line.byte(at: methodEnd))) in the method")
+    }
+    var targetEnd = methodEnd + 1
+    while targetEnd < count, line.byte(at: targetEnd) != ASCII.space { targetEnd += 1 }
+    let target = line.extracting(methodEnd + 1..<targetEnd)
+    guard target.byteCount <= limits.targetBytes else { throw .targetTooLong(limit: limits.targetBytes) }
+    guard target.byteCount > 0 else { throw .badRequestLine("more than one space after the method") }
+    guard targetEnd < count else { throw .badRequestLine("no protocol version") }
+    let version: HTTPVersion
+    switch parseVersion(line.extracting(targetEnd + 1..<count)) {
+    case .success(let found): version = found
+    case .failure(.unsupported(let found)): throw .unsupportedVersion(found)
+    case .failure(.malformed):
+      throw .badRequestLine("\(shown(line.text(targetEnd + 1..<count))) where the protocol version should be")
+    }
+    do {
+      return StartLine(method: method, target: try RequestTarget.parse(target, method: method), version: version)
+    } catch {
+      throw .badTarget(error.explanation)
+    }
+  }
+
+  /// RFC 9112 §3.2: exactly one valid Host in HTTP/1.1, at most one in HTTP/1.0; the absolute form wins over it.
+  private func settleHost(_ head: inout RequestHead) throws(WireError) {
+    let hosts = head.fields.count(of: .host)
+    guard hosts <= 1 else { throw .badHost("\(hosts) Host fields") }
+    if let value = head.fields.first(.host) {
+      if !value.isEmpty {
+        do {
+          _ = try value.bytes.withBytes(Authority.parse)
+        } catch {
+          throw .badHost(error.explanation)
+        }
+      }
+    } else if head.version == .http11 {
+      throw .badHost("no Host field in an HTTP/1.1 request")
+    }
+    guard case .absolute(let target) = head.target, let authority = FieldValue(target.authority) else { return }
+    if head.fields.first(.host) != authority { head.fields.set(.host, authority) }
+  }
+}
