@@ -1,1 +1,0 @@
-// CachePolicy: to come.

@@ -1,0 +1,101 @@
+// How this cache handled a request, as a member of the Cache-Status field (RFC 9211).
+public import HTTPMessage
+
+/// Why a request went forward (RFC 9211 §2.2).
+public enum ForwardReason: String, CaseIterable, Sendable {
+  /// The cache is configured not to handle such requests.
+  case bypass = "bypass"
+  /// The method has to go forward.
+  case method = "method"
+  /// Nothing is stored under the URI.
+  case uriMiss = "uri-miss"
+  /// Something is stored under the URI, but Vary does not let it answer this request.
+  case varyMiss = "vary-miss"
+  /// Nothing usable is stored, and it is not known which of the two it is.
+  case miss = "miss"
+  /// A fresh response is stored, but the request does not allow its use.
+  case request = "request"
+  /// A response is stored, but it is stale.
+  case stale = "stale"
+  /// A response is stored, but not all of what was asked.
+  case partial = "partial"
+}
+
+/// One member of Cache-Status. Parameters that only mean something beside `fwd` cannot be set without it.
+public struct CacheStatus: Equatable, Sendable {
+  public enum Handling: Equatable, Sendable {
+    /// Answered from the cache without going forward (§2.1).
+    case hit
+    /// Gone forward. `status` is the next hop's where it differs from the one sent (§2.3); `stored` whether the
+    /// response was stored (§2.5); `collapsed` is nil where nobody tried (§2.6).
+    case forwarded(ForwardReason, status: Int? = nil, stored: Bool = false, collapsed: Bool? = nil)
+    /// Answered by this proxy itself: neither from the cache nor by the next hop (an error, a refusal).
+    case local
+  }
+
+  public var handling: Handling
+  /// Remaining freshness in seconds; negative when stale (§2.4).
+  public var ttl: Int64?
+  /// The cache key (§2.7).
+  public var key: String?
+  /// One of our named reasons (§2.8).
+  public var detail: String?
+
+  public init(_ handling: Handling, ttl: Int64? = nil, key: String? = nil, detail: String? = nil) {
+    self.handling = handling
+    self.ttl = ttl
+    self.key = key
+    self.detail = detail
+  }
+
+  /// The member, with `identifier` as the name of this cache.
+  public func fieldValue(cache identifier: String) -> FieldValue {
+    var text = StructuredText.tokenOrString(identifier)
+    switch handling {
+    case .local:
+      break
+    case .hit:
+      text += "; hit"
+    case .forwarded(let reason, let status, let stored, let collapsed):
+      text += "; fwd=\(reason.rawValue)"
+      if let status { text += "; fwd-status=\(status)" }
+      if let collapsed { text += collapsed ? "; collapsed" : "; collapsed=?0" }
+      if stored { text += "; stored" }
+    }
+    if let ttl { text += "; ttl=\(ttl)" }
+    if let key { text += "; key=\(StructuredText.string(key))" }
+    if let detail { text += "; detail=\(StructuredText.tokenOrString(detail))" }
+    // Structured text is visible ASCII and spaces only, so that it is always a field value.
+    return FieldValue(text) ?? ""
+  }
+
+  /// Appends the member after what caches nearer to the origin wrote (§2).
+  public func append(to fields: inout Fields, cache identifier: String) {
+    fields.append(.cacheStatus, fieldValue(cache: identifier))
+  }
+}
+
+/// Tokens and strings of structured fields (RFC 8941 §3.3.3, §3.3.4).
+private enum StructuredText {
+  static func tokenOrString(_ text: String) -> String {
+    isToken(text) ? text : string(text)
+  }
+
+  /// Octets that a string cannot hold become "?".
+  static func string(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"", "\\": result += "\\\(scalar)"
+      case " "..."~": result.unicodeScalars.append(scalar)
+      default: result += "?"  // Whatever else Unicode has.
+      }
+    }
+    return result + "\""
+  }
+
+  private static func isToken(_ text: String) -> Bool {
+    guard let first = text.utf8.first, ASCII.isLetter(first) || first == UInt8(ascii: "*") else { return false }
+    return text.utf8.allSatisfy { ASCII.isToken($0) || $0 == ASCII.colon || $0 == UInt8(ascii: "/") }
+  }
+}

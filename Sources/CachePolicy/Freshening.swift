@@ -1,0 +1,84 @@
+// What a later response changes in a stored one.
+public import HTTPMessage
+
+/// Which of the stored responses a 304 is about (RFC 9111 §4.3.4).
+///
+/// `stored` are those that the validation request named and that could have been chosen for it. A 304 without any
+/// validator, in answer to a condition about one stored response, is about that one: it can be about nothing else,
+/// and common servers leave the validators out.
+public func freshened(by notModified: ResponseHead, among stored: [StoredResponse], now: Timestamp) -> [Int] {
+  let new = validator(of: notModified.fields, responseTime: now)
+  func mostRecent(_ matching: [Int]) -> [Int] {
+    matching.max { stored[$1].isMoreRecent(than: stored[$0]) }.map { [$0] } ?? []
+  }
+  switch new {
+  case .strongTag(let tag):
+    return stored.indices.filter { entityTag(of: stored[$0].fields)?.strongMatches(tag) == true }
+  case .strongDate(let date):
+    return stored.indices.filter { lastModified(of: stored[$0].fields, now: now) == date }
+  case .weakTag(let tag):
+    return mostRecent(stored.indices.filter { entityTag(of: stored[$0].fields)?.weakMatches(tag) == true })
+  case .weakDate(let date):
+    return mostRecent(stored.indices.filter { lastModified(of: stored[$0].fields, now: now) == date })
+  case .none:
+    return stored.count == 1 ? [0] : []
+  }
+}
+
+/// A stored response updated by a 304, or by a 206 that was found to be part of it (RFC 9111 §3.2, §3.4, §4.3.4).
+///
+/// Every field of the new response replaces the stored lines of its name, except
+/// - those that may not be stored (§3.1),
+/// - Content-Length (§3.2), Content-Range, and what describes the octets that are stored: Content-Encoding, and of a
+///   206 also Content-Type, which may be multipart/byteranges,
+/// - ETag and Last-Modified: they name the octets that are stored, and only the response that brought these may.
+///
+/// The age begins anew: without an Age in the new response the stored one goes, and without a Date the time of
+/// receipt is put in. Fields that Vary nominates newly are taken from `request`, which the new response answers.
+public func updated(
+  _ stored: StoredResponse, with response: ResponseHead, to request: RequestHead, requestTime: Timestamp,
+  responseTime: Timestamp
+) -> StoredResponse {
+  var incoming = StoredResponse.storableFields(of: response.fields)
+  incoming.removeAll { name, _ in
+    neverUpdated.contains(name) || (name == .contentType && response.status == 206)
+  }
+  if !incoming.contains(.date) { incoming.append(.date, HTTPDate.format(responseTime)) }
+  var result = stored
+  result.requestTime = requestTime
+  result.responseTime = responseTime
+  let replaced = Set(incoming.map(\.name)).union([.age])
+  result.fields.removeAll { name, _ in replaced.contains(name) }
+  result.fields.append(contentsOf: incoming)
+  // What the new response forbids to store goes, wherever it came from.
+  result.fields = StoredResponse.storableFields(of: result.fields)
+  let known = Dictionary(stored.nominated.map { ($0.name, $0) }) { first, _ in first }
+  result.nominated = NominatedField.nominated(by: result.fields, in: request.fields).map { known[$0.name] ?? $0 }
+  return result
+}
+
+private let neverUpdated: Set<FieldName> = [.contentLength, .contentRange, .contentEncoding, .etag, .lastModified]
+
+/// What the response to a HEAD says about a stored response to GET.
+public enum HeadUpdate: Equatable, Sendable {
+  /// It still holds, with these fields.
+  case updated(StoredResponse)
+  /// It is to be treated as stale: the representation has changed.
+  case outdated
+  /// The response is not a 200 and says nothing.
+  case unaffected
+}
+
+/// Compares a response to HEAD with a stored response that the same request could have chosen (RFC 9111 §4.3.5).
+public func updated(
+  _ stored: StoredResponse, withHead response: ResponseHead, to request: RequestHead, requestTime: Timestamp,
+  responseTime: Timestamp
+) -> HeadUpdate {
+  guard response.status == 200, stored.status == 200 else { return .unaffected }
+  let received: [FieldName] = [.etag, .lastModified, .contentLength]
+  let isSame = received.allSatisfy { name in
+    !response.fields.contains(name) || Set(response.fields.all(name)) == Set(stored.fields.all(name))
+  }
+  guard isSame else { return .outdated }
+  return .updated(updated(stored, with: response, to: request, requestTime: requestTime, responseTime: responseTime))
+}

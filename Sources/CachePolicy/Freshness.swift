@@ -1,0 +1,93 @@
+// How old a response is, and how long it is fresh.
+public import HTTPMessage
+
+/// Age and freshness lifetime of a response at one moment (RFC 9111 §4.2).
+public struct Freshness: Equatable, Sendable {
+  /// What the lifetime was taken from.
+  public enum Source: String, Sendable {
+    case sMaxAge = "s-maxage"
+    case maxAge = "max-age"
+    case expires = "expires"
+    case heuristic = "heuristic"
+    /// Nothing was said, and no heuristic applies: the lifetime is 0.
+    case unknown = "unknown"
+  }
+
+  /// The current age in seconds, 0…2^31 (§4.2.3).
+  public var age: Int64
+  /// In seconds, 0…2^31 (§4.2.1).
+  public var lifetime: Int64
+  public var source: Source
+
+  public init(age: Int64, lifetime: Int64, source: Source) {
+    self.age = age
+    self.lifetime = lifetime
+    self.source = source
+  }
+
+  /// §4.2: `freshness_lifetime > current_age`.
+  public var isFresh: Bool { lifetime > age }
+
+  /// The seconds that are left; negative when stale.
+  public var timeToLive: Int64 { lifetime - age }
+}
+
+/// Age and lifetime of a stored response at `now`.
+public func freshness(of stored: StoredResponse, now: Timestamp, rules: FreshnessRules = .standard) -> Freshness {
+  let (lifetime, source) = freshnessLifetime(of: stored, rules: rules)
+  return Freshness(age: currentAge(of: stored, now: now), lifetime: lifetime, source: source)
+}
+
+/// RFC 9111 §4.2.3.
+func currentAge(of stored: StoredResponse, now: Timestamp) -> Int64 {
+  let apparentAge = limited(stored.responseTime - stored.date)
+  let responseDelay = limited(stored.responseTime - stored.requestTime)
+  let correctedInitialAge = max(apparentAge, receivedAge(stored.fields) + responseDelay)
+  // A clock that was put back must not make a response younger than it was when it came.
+  let residentTime = limited(now - stored.responseTime)
+  return min(correctedInitialAge + residentTime, DeltaSeconds.limit)
+}
+
+/// The value of Age: the first member counts, and one that is not a number is ignored (RFC 9111 §5.1).
+private func receivedAge(_ fields: Fields) -> Int64 {
+  guard let first = fields.listMemberBytes(.age).first else { return 0 }
+  return DeltaSeconds.parse(first) ?? 0
+}
+
+/// Not below 0, and not beyond what sums can hold.
+private func limited(_ seconds: Int64) -> Int64 {
+  min(max(seconds, 0), DeltaSeconds.limit)
+}
+
+/// RFC 9111 §4.2.1: the first rule that matches.
+func freshnessLifetime(
+  of stored: StoredResponse, rules: FreshnessRules
+) -> (seconds: Int64, source: Freshness.Source) {
+  let control = stored.cacheControl
+  if let seconds = control.sMaxAge { return (seconds, .sMaxAge) }
+  if let seconds = control.maxAge { return (seconds, .maxAge) }
+  if stored.fields.contains(.expires) { return (limited(expires(stored) - stored.date), .expires) }
+  guard control.isPublic || StatusRules.isHeuristicallyCacheable(stored.status),
+    let lastModified = lastModified(of: stored.fields, now: stored.responseTime)
+  else { return (0, .unknown) }
+  // §4.2.2. A Last-Modified in the future says nothing about how often the representation changes.
+  let unchanged = limited(stored.date - lastModified)
+  let share = Int64(Double(unchanged) * rules.heuristicFraction)
+  return (min(share, limited(rules.heuristicMaximum)), .heuristic)
+}
+
+/// The value of Expires. Anything but one date is in the past (RFC 9111 §5.3), and so are lines that disagree.
+private func expires(_ stored: StoredResponse) -> Timestamp {
+  let values = Set(stored.fields.all(.expires))
+  guard values.count == 1, let value = values.first, let date = HTTPDate.parse(value, now: stored.responseTime) else {
+    return Timestamp(seconds: .min)
+  }
+  return date
+}
+
+/// The value of Last-Modified; nil unless there is exactly one and it is a date.
+func lastModified(of fields: Fields, now: Timestamp) -> Timestamp? {
+  let values = Set(fields.all(.lastModified))
+  guard values.count == 1, let value = values.first else { return nil }
+  return HTTPDate.parse(value, now: now)
+}

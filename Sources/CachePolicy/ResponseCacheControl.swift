@@ -1,0 +1,105 @@
+// What the Cache-Control field of a response says.
+public import HTTPMessage
+
+/// The response directives of RFC 9111 §5.2.2, RFC 5861 and RFC 8246.
+///
+/// Of several values for one directive the first counts, a value that is not a number counts as 0, and directives
+/// that conflict are all kept, so that whoever decides can honour the most restrictive (RFC 9111 §4.2.1).
+public struct ResponseCacheControl: Equatable, Sendable {
+  /// Seconds, at most 2^31; 0 for a value that is not a number.
+  public private(set) var maxAge: Int64?
+  /// The same for shared caches.
+  public private(set) var sMaxAge: Int64?
+  public private(set) var noStore = false
+  public private(set) var noCache: FieldNameArgument?
+  public private(set) var isPrivate: FieldNameArgument?
+  public private(set) var isPublic = false
+  public private(set) var mustRevalidate = false
+  public private(set) var proxyRevalidate = false
+  public private(set) var mustUnderstand = false
+  public private(set) var noTransform = false
+  /// RFC 8246.
+  public private(set) var immutable = false
+  /// RFC 5861 §3; nil for a value that is not a number.
+  public private(set) var staleWhileRevalidate: Int64?
+  /// RFC 5861 §4; nil for a value that is not a number.
+  public private(set) var staleIfError: Int64?
+  /// Whether a quoted string does not end: what follows may be text or a directive, and cannot be told apart.
+  public private(set) var isUnreadable = false
+
+  public init(_ fields: Fields) {
+    for directive in CacheDirective.parse(fields) { add(directive) }
+    isUnreadable = fields.all(.cacheControl).contains { ResponseCacheControl.hasOpenQuote($0.bytes) }
+  }
+
+  private mutating func add(_ directive: CacheDirective) {
+    switch directive.name {
+    case "max-age": maxAge = maxAge ?? directive.seconds ?? 0
+    case "s-maxage": sMaxAge = sMaxAge ?? directive.seconds ?? 0
+    case "no-store": noStore = true
+    case "no-cache": noCache = noCache?.joined(with: directive.fieldNames) ?? directive.fieldNames
+    case "private": isPrivate = isPrivate?.joined(with: directive.fieldNames) ?? directive.fieldNames
+    case "public": isPublic = true
+    case "must-revalidate": mustRevalidate = true
+    case "proxy-revalidate": proxyRevalidate = true
+    case "must-understand": mustUnderstand = true
+    case "no-transform": noTransform = true
+    case "immutable": immutable = true
+    case "stale-while-revalidate": staleWhileRevalidate = staleWhileRevalidate ?? directive.seconds
+    case "stale-if-error": staleIfError = staleIfError ?? directive.seconds
+    default: break  // RFC 9111 §5.2.3: a cache ignores directives that it does not know.
+    }
+  }
+
+  private static func hasOpenQuote(_ bytes: ArraySlice<UInt8>) -> Bool {
+    var isOpen = false
+    var isEscaped = false
+    for byte in bytes {
+      if isEscaped {
+        isEscaped = false
+      } else if byte == ASCII.quote {
+        isOpen.toggle()
+      } else if byte == ASCII.backslash, isOpen {
+        isEscaped = true
+      }
+    }
+    return isOpen
+  }
+
+  /// Whether the whole response must be validated before each reuse.
+  ///
+  /// `no-cache` with field names asks it only where it names a field that reuse itself depends on; the others are
+  /// simply not stored (RFC 9111 §5.2.2.4).
+  public var requiresValidation: Bool { ResponseCacheControl.concernsAll(noCache) }
+
+  /// Whether a shared cache may not store the response: `private`, or with field names that reuse depends on.
+  public var forbidsSharedStoring: Bool { ResponseCacheControl.concernsAll(isPrivate) }
+
+  /// The fields that may not be stored although the response may (RFC 9111 §3.1).
+  public var unstorableFields: [FieldName] {
+    [noCache, isPrivate].flatMap { argument -> [FieldName] in
+      switch argument {
+      case .fields(let names): names
+      case .unqualified, nil: []
+      }
+    }
+  }
+
+  /// Whether stale reuse is forbidden whatever the client allows (RFC 9111 §4.2.4; §5.2.2.10 for s-maxage).
+  public var forbidsStaleReuse: Bool {
+    requiresValidation || mustRevalidate || proxyRevalidate || sMaxAge != nil
+  }
+
+  private static func concernsAll(_ argument: FieldNameArgument?) -> Bool {
+    switch argument {
+    case .unqualified: true
+    case .fields(let names): names.contains { essential.contains($0) }
+    case nil: false
+    }
+  }
+
+  /// Fields without which a stored response would be reused wrongly.
+  private static let essential: Set<FieldName> = [
+    .cacheControl, .expires, .date, .age, .vary, .contentType, .contentEncoding, .contentLength, .contentRange,
+  ]
+}

@@ -1,0 +1,36 @@
+// When a stale response may be served because asking the origin fails or takes its time.
+public import HTTPMessage
+
+/// What speaks for serving a stale response.
+public enum StaleOccasion: Equatable, Sendable {
+  /// The origin answered 500, 502, 503 or 504, or the request failed (RFC 5861 §4).
+  case error
+  /// A validation of it is under way for others (RFC 5861 §3).
+  case revalidating
+  /// The operator has declared the cache disconnected (RFC 9111 §4.2.4).
+  case disconnected
+}
+
+/// Whether a stale stored response may answer the request on this occasion.
+///
+/// Never against `must-revalidate`, `proxy-revalidate`, `s-maxage` or `no-cache` (RFC 9111 §4.2.4), and never against
+/// what the request itself demands.
+public func mayServeStale(
+  _ stored: StoredResponse, for request: RequestHead, on occasion: StaleOccasion, now: Timestamp,
+  rules: FreshnessRules = .standard
+) -> Bool {
+  let control = stored.cacheControl
+  let asked = RequestCacheControl(request.fields)
+  let state = freshness(of: stored, now: now, rules: rules)
+  let isDemanding = asked.noCache || asked.minFresh != nil || asked.maxAge.map { state.age > $0 } == true
+  if control.forbidsStaleReuse || isDemanding { return false }
+  let staleness = -state.timeToLive
+  switch occasion {
+  case .error:
+    return [control.staleIfError, asked.staleIfError].contains { limit in limit.map { staleness <= $0 } == true }
+  case .revalidating:
+    return control.staleWhileRevalidate.map { staleness <= $0 } == true
+  case .disconnected:
+    return true
+  }
+}

@@ -1,0 +1,70 @@
+// A response as the cache keeps it.
+public import HTTPMessage
+
+/// The head of a stored response and what is needed to reuse it. The body is the store's.
+public struct StoredResponse: Equatable, Sendable {
+  /// Never 206: a partial response is stored as an incomplete 200 (RFC 9111 §3.3).
+  public var status: Int
+  public var reason: String
+  /// Without hop-by-hop fields and fields that may not be stored (RFC 9111 §3.1); Age is kept as it was received.
+  public var fields: Fields
+  /// When the request that brought or last validated it was sent.
+  public var requestTime: Timestamp
+  /// When the head of that response was received.
+  public var responseTime: Timestamp
+  /// The request fields that Vary nominates, as the request had them (RFC 9111 §4.1).
+  public var nominated: [NominatedField]
+
+  public init(
+    status: Int, reason: String, fields: Fields, requestTime: Timestamp, responseTime: Timestamp,
+    nominated: [NominatedField]
+  ) {
+    self.status = status
+    self.reason = reason
+    self.fields = fields
+    self.requestTime = requestTime
+    self.responseTime = responseTime
+    self.nominated = nominated
+  }
+
+  /// What to keep of a response that `storability` has found storable.
+  ///
+  /// A 206 becomes an incomplete 200 with the total length, if known, as Content-Length (RFC 9111 §3.3). Date is
+  /// filled in where the origin has no clock (RFC 9110 §6.6.1).
+  public init(storing response: ResponseHead, to request: RequestHead, requestTime: Timestamp, responseTime: Timestamp)
+  {
+    var fields = StoredResponse.storableFields(of: response.fields)
+    if !fields.contains(.date) { fields.append(.date, HTTPDate.format(responseTime)) }
+    let isPartial = response.status == 206
+    if isPartial {
+      let range = fields.first(.contentRange).flatMap { ContentRange.parse($0) }
+      fields.remove(.contentRange)
+      switch range {
+      case .satisfied(_, _, .some(let total)): fields.set(.contentLength, FieldValue(total))
+      case .satisfied(_, _, nil), .unsatisfied, nil: fields.remove(.contentLength)
+      }
+    }
+    self.init(
+      status: isPartial ? 200 : response.status, reason: isPartial ? "OK" : response.reason, fields: fields,
+      requestTime: requestTime, responseTime: responseTime,
+      nominated: NominatedField.nominated(by: response.fields, in: request.fields))
+  }
+
+  /// The fields of a response that may be stored (RFC 9111 §3.1).
+  static func storableFields(of fields: Fields) -> Fields {
+    var kept = fields
+    kept.removeHopByHop()
+    // A trailer section is not stored, so that nothing may announce it.
+    kept.remove(.trailer)
+    for name in ResponseCacheControl(fields).unstorableFields { kept.remove(name) }
+    return kept
+  }
+
+  /// Its directives.
+  public var cacheControl: ResponseCacheControl { ResponseCacheControl(fields) }
+
+  /// The value of its Date field, or when it was received if that is missing or unreadable (RFC 9110 §6.6.1).
+  public var date: Timestamp {
+    fields.first(.date).flatMap { HTTPDate.parse($0, now: responseTime) } ?? responseTime
+  }
+}
