@@ -1,0 +1,109 @@
+// A disk that is full or a cache that is too small: the client notices nothing, and what is stored stays right.
+import Foundation
+import TestSupport
+import Testing
+
+@Suite struct DiskTests {
+  /// A small tmpfs, for as long as the body runs. Mounting needs root; without it the test is cancelled, loudly.
+  private func withSmallDisk(_ rig: Rig, megabytes: Int, _ body: (String) throws -> Void) throws {
+    let path = rig.folder.file("small-disk")
+    try makeFolder(path)
+    let mount = try runTool("mount", ["-t", "tmpfs", "-o", "size=\(megabytes)m", "tmpfs", path])
+    guard mount.end == .exited(0) else { try Test.cancel("cannot mount a tmpfs here: \(mount.errorText)") }
+    defer { _ = try? runTool("umount", ["-l", path]) }
+    try body(path)
+  }
+
+  @Test func aFullDiskPassesTheResponseOnAndSaysSo() throws {
+    try withRig { rig in
+      let large = PatternBody(seed: 141, size: 40_000_000)
+      let small = PatternBody(seed: 142, size: 100_000)
+      let origin = try rig.origin { exchange in
+        try Representation(exchange.request.target == "/large" ? large : small).serve(exchange)
+      }
+      try withSmallDisk(rig, megabytes: 24) { disk in
+        let folders = try rig.folders(cache: disk + "/cache")
+        let larder = try rig.larder(["cache.size": "1G"], on: folders)
+        _ = try RawClient.fetch(origin.url("/small"), through: larder.port)
+        for _ in 0..<2 {
+          let response = try RawClient.fetch(origin.url("/large"), through: larder.port)
+          #expect(response.status == 200 && response.end == .clean)
+          expectBytes(response.body, large.bytes)
+        }
+        #expect(larder.errorText.lowercased().contains("no space"))
+        expectBytes(try RawClient.fetch(origin.url("/small"), through: larder.port).body, small.bytes)
+        let part = try RawClient.fetch(
+          origin.url("/large"), [("Range", "bytes=1000000-30999999")], through: larder.port)
+        #expect(part.status == 206 && part.end == .clean)
+        expectBytes(part.body, large.bytes(1_000_000..<31_000_000))
+        larder.kill9()
+        let again = try rig.larder(["cache.size": "1G"], on: folders)
+        expectBytes(try RawClient.fetch(origin.url("/large"), through: again.port).body, large.bytes)
+        try again.stop()
+      }
+    }
+  }
+
+  @Test func theCacheKeepsToItsSizeAndForgetsWhatWasUsedLongestAgo() throws {
+    try withRig { rig in
+      let body = { @Sendable (number: Int) in PatternBody(seed: UInt64(150 + number), size: 1_500_000) }
+      let origin = try rig.origin { exchange in
+        let number = Int(exchange.request.target.dropFirst()) ?? 0
+        try Representation(body(number), entityTag: "\"\(number)\"").serve(exchange)
+      }
+      let larder = try rig.larder(["cache.size": "16M", "cache.memory": "1M"])
+      let client = try RawClient(port: larder.port)
+      for number in 0..<30 {
+        expectBytes(try client.fetch(origin.url("/\(number)")).body, body(number).bytes)
+        // The first stays in use all the time.
+        expectBytes(try client.fetch(origin.url("/0")).body, body(0).bytes)
+      }
+      let usage = try mustRun("du", ["-sm", larder.folders.cache]).outputText.split(separator: "\t").first ?? ""
+      #expect((Int(usage) ?? .max) <= 20, "\(usage) MiB on disk for a cache of 16")
+      #expect(origin.requests.filter { $0.target == "/0" }.count == 1)
+      #expect(isHit(try client.fetch(origin.url("/29"))))
+      #expect(!isHit(try client.fetch(origin.url("/1"))))
+    }
+  }
+
+  @Test func anObjectLargerThanTheCachePassesThrough() throws {
+    try withRig { rig in
+      let body = PatternBody(seed: 160, size: 60_000_000)
+      let origin = try rig.origin { try Representation(body).serve($0) }
+      let larder = try rig.larder(["cache.size": "16M"])
+      for _ in 0..<2 {
+        let checker = BodyChecker(body)
+        let response = try RawClient(port: larder.port).fetch(origin.url("/"), into: checker.take)
+        #expect(response.status == 200 && response.end == .clean)
+        #expect(checker.mismatch == nil && checker.position == body.size)
+      }
+      let usage = try mustRun("du", ["-sm", larder.folders.cache]).outputText.split(separator: "\t").first ?? ""
+      #expect((Int(usage) ?? .max) <= 24, "\(usage) MiB on disk for a cache of 16")
+    }
+  }
+
+  @Test func aDataFileDeletedOrCutBehindItsBackIsFetchedAgain() throws {
+    try withRig { rig in
+      let body = PatternBody(seed: 161, size: 3_000_000)
+      let origin = try rig.origin { try Representation(body).serve($0) }
+      let folders = try rig.folders()
+      for damage in ["rm", "truncate"] {
+        let larder = try rig.larder(on: folders)
+        let url = origin.url("/\(damage)")
+        _ = try RawClient.fetch(url, through: larder.port)
+        try larder.stop()
+        let file = try #require(filesBelow(folders.cache).max { $0.size < $1.size && !$1.path.hasSuffix(".mdb") }?.path)
+        try mustRun(damage, damage == "rm" ? [file] : ["-s", "1000000", file])
+        let again = try rig.larder(on: folders)
+        for _ in 0..<2 {
+          let response = try RawClient.fetch(url, through: again.port)
+          if response.end == .clean { expectBytes(response.body, body.bytes) }
+        }
+        let last = try RawClient.fetch(url, through: again.port)
+        #expect(last.end == .clean)
+        expectBytes(last.body, body.bytes)
+        try again.stop()
+      }
+    }
+  }
+}
