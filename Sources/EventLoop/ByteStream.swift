@@ -1,0 +1,149 @@
+// A TCP connection as tasks see it: reads, queued writes, and the ends of both.
+
+import Glibc
+
+/// One connected socket. Bound to one loop: every member is used on that loop only.
+///
+/// One task may read while another flushes. Letting go of the last reference closes it.
+public final class ByteStream {
+  /// The address of the other side.
+  public let peer: SocketAddress
+  let core: StreamCore
+
+  init(_ core: StreamCore, peer: SocketAddress) {
+    self.core = core
+    self.peer = peer
+  }
+
+  deinit {
+    guard !core.loop.isCurrent else {
+      core.close()
+      return
+    }
+    let carried = LoopConfined(core)
+    core.loop.perform { carried.value.close() }
+  }
+
+  /// Connects to `address`. Must be called on `loop`.
+  ///
+  /// - Throws: `StreamError`; `.timedOut` when the deadline passes first.
+  public static func connect(
+    to address: SocketAddress, on loop: EventLoop, deadline: Deadline
+  ) async throws -> ByteStream {
+    let descriptor = try makeSocket(address.family)
+    setOption(descriptor, IPPROTO_TCP, TCP_NODELAY, 1)
+    let code = address.withSystemAddress { Glibc.connect(descriptor, $0, $1) } == 0 ? 0 : errno
+    guard code == 0 || code == EINPROGRESS else {
+      Glibc.close(descriptor)
+      throw StreamError(code: code)
+    }
+    let core = try StreamCore(adopting: descriptor, isConnected: code == 0, on: loop)
+    let stream = ByteStream(core, peer: address)
+    guard code != 0 else { return stream }
+    do {
+      try await core.waitForOutput(limit: 0, stall: nil, until: deadline)
+      let failure = socketError(core.descriptor)
+      guard failure == 0 else { throw StreamError(code: failure) }
+    } catch {
+      stream.close()
+      throw error
+    }
+    return stream
+  }
+
+  /// The address of this side.
+  public var local: SocketAddress { SocketAddress(ofSocket: core.descriptor) ?? .unspecified }
+
+  // MARK: Input
+
+  /// Hands bytes to `consume`: those left over from the last read, else at most 256 KiB that have come.
+  ///
+  /// `consume` returns how many it took, at least one; the rest is kept for the next read. If it throws, all of them
+  /// are gone and its error is thrown on.
+  ///
+  /// - Returns: false at the end of input, without having called `consume`.
+  /// - Throws: `StreamError`; `.timedOut` when nothing comes before the deadline.
+  public func read(deadline: Deadline, _ consume: (RawSpan) throws -> Int) async throws -> Bool {
+    if core.isOverBudget { await core.loop.nextTurn() }
+    while true {
+      switch core.nextInput() {
+      case .pending:
+        try core.consumePending(consume)
+        return true
+      case .received(let count):
+        try core.consumeReceived(count, consume)
+        return true
+      case .end: return false
+      case .failed(let failure): throw failure
+      case .nothing: try await core.waitForInput(until: deadline)
+      }
+    }
+  }
+
+  /// Whether the connection can be used for another request: open on both sides, and nothing has come unasked.
+  public func isIdleClean() -> Bool { core.isIdleClean() }
+
+  // MARK: Output
+
+  /// Bytes queued that the socket has not taken.
+  public var queuedBytes: Int { core.isOpen ? core.output.count : 0 }
+
+  /// Queues bytes for `flush`: small pieces are copied, large ones kept. On a closed stream they are dropped.
+  public func queue(_ bytes: [UInt8]) { queue(bytes[...]) }
+
+  /// Queues bytes for `flush`: small pieces are copied, large ones kept. On a closed stream they are dropped.
+  public func queue(_ bytes: ArraySlice<UInt8>) {
+    guard core.isOpen else { return }
+    core.output.append(bytes)
+  }
+
+  /// Queues a copy of bytes for `flush`. On a closed stream they are dropped.
+  public func queue(_ bytes: RawSpan) {
+    guard core.isOpen else { return }
+    bytes.withUnsafeBytes { core.output.append(copying: $0) }
+  }
+
+  /// Queues a part of a file for `flush`. On a closed stream it is dropped.
+  ///
+  /// Should the file prove shorter when its turn comes, the flush throws `.system(ENODATA)` and nothing more is sent.
+  public func queue(_ region: FileRegion) {
+    guard core.isOpen else { return }
+    do {
+      try core.output.append(region)
+    } catch {
+      core.writeFailure = error as? StreamError ?? .closed
+    }
+  }
+
+  /// Sends what is queued and waits until at most `limit` bytes of it are left; those leave on their own.
+  ///
+  /// - Parameter stall: the seconds that may go by without a byte moved.
+  /// - Throws: `StreamError`; `.timedOut` after a stall.
+  public func flush(downTo limit: Int = 0, stall: Double) async throws {
+    if core.isOverBudget { await core.loop.nextTurn() }
+    guard core.isOpen else { throw StreamError.closed }
+    if core.writeFailure == nil { core.sendQueued() }
+    if let failure = core.writeFailure { throw failure }
+    guard core.output.count > limit else { return }
+    try await core.waitForOutput(limit: limit, stall: stall, until: .after(seconds: stall))
+  }
+
+  // MARK: Ends
+
+  /// Ends this side's direction once all that is queued has left; the other goes on.
+  public func shutdownWrite() { core.shutdownWrite() }
+
+  /// Closes both directions. What is queued is dropped; who waits is told `.closed`. Later calls do nothing.
+  public func close() { core.close() }
+
+  /// Closes with a reset, so that the peer cannot take what it has for the whole. Later calls do nothing.
+  public func abort() { core.abort() }
+
+  /// Whether the peer was seen to have reset the connection.
+  public var isPeerGone: Bool { core.readFailure == .reset || core.writeFailure == .reset }
+
+  /// Calls `report` on the loop, once, when the peer resets the connection while nobody reads.
+  public func onPeerGone(_ report: (() -> Void)?) {
+    if core.isOpen { core.peerGone = report }
+  }
+}

@@ -1,0 +1,25 @@
+// The system calls that streams and listeners share.
+
+import Glibc
+
+/// A non-blocking TCP socket of an address family.
+///
+/// - Throws: `StreamError.system`.
+func makeSocket(_ family: Int32) throws -> Int32 {
+  let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_NONBLOCK.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+  let descriptor = socket(family, type, 0)
+  guard descriptor >= 0 else { throw StreamError(code: errno) }
+  return descriptor
+}
+
+func setOption(_ descriptor: Int32, _ level: Int, _ name: Int32, _ value: Int32) {
+  var value = value
+  setsockopt(descriptor, Int32(level), name, &value, socklen_t(MemoryLayout<Int32>.size))
+}
+
+/// The error that the socket has waiting, which is then gone; 0 where there is none.
+func socketError(_ descriptor: Int32) -> Int32 {
+  var code: Int32 = 0
+  var size = socklen_t(MemoryLayout<Int32>.size)
+  return getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size) == 0 ? code : errno
+}

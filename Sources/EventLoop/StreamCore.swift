@@ -1,0 +1,273 @@
+// The socket of a stream as its loop sees it: readiness, waits and their ends.
+
+import CLibevent
+import Glibc
+
+/// One non-blocking socket, its one event and who waits for it. Touched on its loop's thread only.
+///
+/// The loop's table keeps it until `close()`, which deletes the event first: so libevent never calls for an object
+/// that has gone, whoever lets go of the stream and wherever.
+final class StreamCore: LoopResource {
+  /// A task that waits for input.
+  struct Reader {
+    let id: UInt64
+    let continuation: UnsafeContinuation<StreamError?, Never>
+    let deadline: Deadline
+  }
+
+  /// A task that waits for output to leave, or for a connection to stand.
+  struct Writer {
+    let id: UInt64
+    let continuation: UnsafeContinuation<StreamError?, Never>
+    /// Goes on when at most so many bytes are queued.
+    let limit: Int
+    /// The seconds that may go by without a byte moved; nil where `deadline` stands as it is.
+    let stall: Double?
+    var deadline: Deadline
+  }
+
+  let loop: EventLoop
+  private(set) var descriptor: Int32
+  private var event: OpaquePointer?
+  /// Whether a receive may bring something; cleared when one brought nothing.
+  var isReadable = true
+  /// Whether a send may take something; cleared when one took nothing.
+  var isWritable: Bool
+  /// Whether the peer has ended its direction.
+  var hasEnded = false
+  var readFailure: StreamError?
+  var writeFailure: StreamError?
+  /// Bytes received and not consumed, from `pendingStart`.
+  var pending: [UInt8] = []
+  var pendingStart = 0
+  var output: OutputQueue
+  var peerGone: (() -> Void)?
+  private var shutsDownWhenSent = false
+  private(set) var reader: Reader?
+  private(set) var writer: Writer?
+  private var nextID: UInt64 = 0
+  private var timer: TimerEntry?
+  /// Bytes moved in the loop's turn `budgetTurn`.
+  private var budgetUsed = 0
+  private var budgetTurn: UInt64 = 0
+
+  /// Takes over `descriptor`, which must be a non-blocking stream socket.
+  init(adopting descriptor: Int32, isConnected: Bool, on loop: EventLoop) throws {
+    precondition(loop.isCurrent, "a stream is made on its loop")
+    self.loop = loop
+    self.descriptor = descriptor
+    isWritable = isConnected
+    guard let output = OutputQueue() else {
+      Glibc.close(descriptor)
+      throw StreamError.system(ENOMEM)
+    }
+    self.output = output
+    let flags = Int16(EV_READ) | Int16(EV_WRITE) | Int16(EV_PERSIST) | Int16(truncatingIfNeeded: EV_ET)
+    event = event_new(loop.confined.base, descriptor, flags, streamIsReady, Unmanaged.passUnretained(self).toOpaque())
+    guard event != nil, event_add(event, nil) == 0 else {
+      let code = errno
+      if let event { event_free(event) }
+      output.free()
+      Glibc.close(descriptor)
+      throw StreamError.system(code == 0 ? ENOMEM : code)
+    }
+    loop.confined.add(self)
+  }
+
+  var isOpen: Bool { descriptor >= 0 }
+
+  func close() {
+    guard isOpen else { return }
+    event_free(event)
+    event = nil
+    Glibc.close(descriptor)
+    descriptor = -1
+    output.free()
+    pending = []
+    pendingStart = 0
+    peerGone = nil
+    if let timer { loop.confined.timers.remove(timer) }
+    timer = nil
+    resumeReader(.closed)
+    resumeWriter(.closed)
+    loop.confined.remove(self)
+  }
+
+  /// Closes with a reset, so that the peer cannot take what it has for the whole.
+  func abort() {
+    guard isOpen else { return }
+    var option = linger(l_onoff: 1, l_linger: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    close()
+  }
+
+  /// Ends the outgoing direction, once the queue is empty.
+  func shutdownWrite() {
+    guard isOpen else { return }
+    shutsDownWhenSent = output.count > 0 && writeFailure == nil
+    if !shutsDownWhenSent { shutdown(descriptor, Int32(SHUT_WR)) }
+  }
+
+  // MARK: Events
+
+  fileprivate func ready(_ what: Int16) {
+    if what & Int16(EV_WRITE) != 0 {
+      isWritable = true
+      if writeFailure == nil { sendQueued() }
+      if let writer, output.count <= writer.limit || writeFailure != nil { resumeWriter(writeFailure) }
+    }
+    if what & Int16(EV_READ) != 0 {
+      isReadable = true
+      if reader != nil {
+        resumeReader(nil)
+      } else if peerGone != nil {
+        reportPeerGone()
+      }
+    }
+  }
+
+  /// Sends what the socket takes.
+  func sendQueued() {
+    guard isOpen, isWritable, output.count > 0 else { return }
+    let moved: Int
+    switch output.send(to: descriptor) {
+    case .emptied(let count): moved = count
+    case .full(let count):
+      moved = count
+      isWritable = false
+    case .failed(let count, let failure):
+      moved = count
+      writeFailure = failure
+    }
+    if output.count == 0, shutsDownWhenSent { shutdownWrite() }
+    guard moved > 0 else { return }
+    spend(moved)
+    if let stall = writer?.stall { writer?.deadline = .after(seconds: stall) }
+  }
+
+  /// Looks for a reset without taking what has come before it.
+  private func reportPeerGone() {
+    var code: Int32 = 0
+    var size = socklen_t(MemoryLayout<Int32>.size)
+    guard getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size) == 0, code != 0 else { return }
+    // The system tells an error once; it is kept for the next read and write.
+    readFailure = StreamError(code: code)
+    writeFailure = readFailure
+    let report = peerGone
+    peerGone = nil
+    report?()
+  }
+
+  // MARK: Waits
+
+  /// Waits until something may have come; at once where that is so already.
+  func waitForInput(until deadline: Deadline) async throws {
+    precondition(reader == nil, "two tasks read from one stream")
+    nextID += 1
+    let id = nextID
+    let failure = await wait(
+      { continuation in
+        if isReadable { return nil }
+        reader = Reader(id: id, continuation: continuation, deadline: deadline)
+        return deadline
+      }, onCancel: { $0.cancelReader(id) })
+    if let failure { throw failure }
+  }
+
+  /// Waits until at most `limit` bytes are queued and the socket has taken something or stands.
+  func waitForOutput(limit: Int, stall: Double?, until deadline: Deadline) async throws {
+    precondition(writer == nil, "two tasks write to one stream")
+    nextID += 1
+    let id = nextID
+    let failure = await wait(
+      { continuation in
+        writer = Writer(id: id, continuation: continuation, limit: limit, stall: stall, deadline: deadline)
+        return deadline
+      }, onCancel: { $0.cancelWriter(id) })
+    if let failure { throw failure }
+  }
+
+  /// Suspends the task until one of the resumptions below.
+  ///
+  /// - Parameter begin: registers the continuation and returns its deadline, or nil to go on at once.
+  private func wait(
+    _ begin: (UnsafeContinuation<StreamError?, Never>) -> Deadline?,
+    onCancel: @escaping @Sendable (StreamCore) -> Void
+  ) async -> StreamError? {
+    if Task.isCancelled { return .cancelled }
+    let carried = LoopConfined(self)
+    let loop = loop
+    return await withTaskCancellationHandler {
+      await withUnsafeContinuation { continuation in
+        if let deadline = begin(continuation) {
+          schedule(deadline)
+        } else {
+          continuation.resume(returning: nil)
+        }
+      }
+    } onCancel: {
+      // Always in a later turn: by then the wait has begun, also where the task was cancelled just before it.
+      loop.perform { onCancel(carried.value) }
+    }
+  }
+
+  private func cancelReader(_ id: UInt64) {
+    if reader?.id == id { resumeReader(.cancelled) }
+  }
+
+  private func cancelWriter(_ id: UInt64) {
+    if writer?.id == id { resumeWriter(.cancelled) }
+  }
+
+  private func resumeReader(_ failure: StreamError?) {
+    guard let ended = reader else { return }
+    reader = nil
+    ended.continuation.resume(returning: failure)
+  }
+
+  private func resumeWriter(_ failure: StreamError?) {
+    guard let ended = writer else { return }
+    writer = nil
+    ended.continuation.resume(returning: failure)
+  }
+
+  // MARK: Time
+
+  /// Sees to it that the timer fires at `deadline` or before. Where it is set to an earlier point it stays there and
+  /// looks again then: so a deadline that moves on with every request costs nothing.
+  private func schedule(_ deadline: Deadline) {
+    guard deadline < .never else { return }
+    if let timer, timer.isScheduled, timer.due <= deadline { return }
+    let timer = timer ?? TimerEntry { [unowned self] in checkDeadlines() }
+    self.timer = timer
+    loop.confined.timers.schedule(timer, at: deadline)
+  }
+
+  private func checkDeadlines() {
+    let now = Deadline.now
+    if let reader, reader.deadline <= now { resumeReader(.timedOut) }
+    if let writer, writer.deadline <= now { resumeWriter(.timedOut) }
+    schedule(min(reader?.deadline ?? .never, writer?.deadline ?? .never))
+  }
+
+  // MARK: Fairness
+
+  /// Counts bytes moved towards what the stream may move in one turn of the loop.
+  func spend(_ count: Int) {
+    if budgetTurn != loop.confined.turns {
+      budgetTurn = loop.confined.turns
+      budgetUsed = 0
+    }
+    budgetUsed += count
+  }
+
+  /// Whether the stream has had its share of this turn.
+  var isOverBudget: Bool { budgetTurn == loop.confined.turns && budgetUsed >= Self.bytesPerTurn }
+
+  private static let bytesPerTurn = 1 << 20
+}
+
+private func streamIsReady(_: Int32, what: Int16, context: UnsafeMutableRawPointer?) {
+  guard let context else { return }
+  Unmanaged<StreamCore>.fromOpaque(context).takeUnretainedValue().ready(what)
+}
