@@ -15,7 +15,7 @@ TEST_PROGRAMS := nginx:nginx-light curl:curl wget:wget aria2c:aria2 ffmpeg:ffmpe
 install = echo "installing:$(1)"; $(SUDO) apt-get update -q && \
   $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $(1)
 
-.PHONY: all run build test unit-test program-test full-test lint test-address test-thread soak clean \
+.PHONY: all run build test unit-test program-test full-test lint test-address test-thread soak settings-table clean \
   build-packages test-packages
 
 all: build
@@ -72,6 +72,19 @@ soak: test-packages build
 	set -e; for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; \
 	  LARDER_TEST_KILLS=50 LARDER_TEST_SCALE=1 LARDER_BINARY=$(CURDIR)/$(BINARY) \
 	    swift test --filter '(Fault|Crash|Range)Tests'; done
+
+# Writes the README's table of settings from conf/larder.yaml; a test checks that the two agree.
+settings-table:
+	@awk ' \
+	  FNR == NR && /^ *#/ { note = $$0; sub(/^ *# */, "", note); next } \
+	  FNR == NR && /^$$/ { note = ""; next } \
+	  FNR == NR { if (!/^ /) section = ""; name = $$0; sub(/:.*/, "", name); sub(/^ +/, "", name); \
+	    value = $$0; sub(/^[^:]*:/, "", value); \
+	    if (value ~ /^ *$$/) { section = name "."; next } rows = rows sprintf("| `%s` | `%s` | %s |\n", \
+	      section name, substr(value, 2), note); next } \
+	  /<!-- settings:/ { print; printf "| setting | default | what it does |\n|---|---|---|\n%s", rows; skip = 1; next } \
+	  /<!-- end of settings/ { skip = 0 } \
+	  !skip { print }' conf/larder.yaml README.md > README.md.new && mv README.md.new README.md
 
 clean:
 	rm -rf .build
