@@ -1,38 +1,38 @@
 // Byte classes of RFC 9110 §5.6 and the few conversions between spans, arrays and strings.
 
 /// Names for the octets that the grammars mention, and their classes.
-package enum ASCII {
-  package static let tab: UInt8 = 0x09
-  package static let lineFeed: UInt8 = 0x0A
-  package static let carriageReturn: UInt8 = 0x0D
-  package static let space: UInt8 = 0x20
-  package static let quote = UInt8(ascii: "\"")
-  package static let comma = UInt8(ascii: ",")
-  package static let colon = UInt8(ascii: ":")
-  package static let backslash = UInt8(ascii: "\\")
+@usableFromInline package enum ASCII {
+  @inlinable package static var tab: UInt8 { 0x09 }
+  @inlinable package static var lineFeed: UInt8 { 0x0A }
+  @inlinable package static var carriageReturn: UInt8 { 0x0D }
+  @inlinable package static var space: UInt8 { 0x20 }
+  @inlinable package static var quote: UInt8 { UInt8(ascii: "\"") }
+  @inlinable package static var comma: UInt8 { UInt8(ascii: ",") }
+  @inlinable package static var colon: UInt8 { UInt8(ascii: ":") }
+  @inlinable package static var backslash: UInt8 { UInt8(ascii: "\\") }
 
   /// `tchar` of RFC 9110 §5.6.2, as two bit sets: a table in memory would cost a cache line.
-  package static func isToken(_ byte: UInt8) -> Bool {
+  @inlinable package static func isToken(_ byte: UInt8) -> Bool {
     if byte < 64 { return (0x03FF_6CFA_0000_0000 as UInt64) >> UInt64(byte) & 1 == 1 }
     if byte < 128 { return (0x57FF_FFFF_C7FF_FFFE as UInt64) >> UInt64(byte - 64) & 1 == 1 }
     return false
   }
 
   /// True for the octets that a field value may hold (RFC 9110 §5.5): HTAB, SP, VCHAR and obs-text.
-  package static func isFieldContent(_ byte: UInt8) -> Bool {
+  @inlinable package static func isFieldContent(_ byte: UInt8) -> Bool {
     (byte >= space && byte != 0x7F) || byte == tab
   }
 
-  package static func isBlank(_ byte: UInt8) -> Bool { byte == space || byte == tab }
+  @inlinable package static func isBlank(_ byte: UInt8) -> Bool { byte == space || byte == tab }
 
-  package static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
+  @inlinable package static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
 
-  package static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
+  @inlinable package static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
 
-  package static func lowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
+  @inlinable package static func lowercased(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }
 
   /// The value of a hexadecimal digit, or nil.
-  package static func hexadecimalValue(_ byte: UInt8) -> UInt8? {
+  @inlinable package static func hexadecimalValue(_ byte: UInt8) -> UInt8? {
     if isDigit(byte) { return byte &- 0x30 }
     let letter = (byte | 0x20) &- 0x61
     return letter < 6 ? letter + 10 : nil
@@ -49,13 +49,15 @@ package enum ASCII {
   }
 
   /// True when both have the same bytes apart from the case of ASCII letters.
-  package static func equalIgnoringCase(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Bool {
+  @inlinable package static func equalIgnoringCase(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>)
+    -> Bool
+  {
     guard left.count == right.count else { return false }
     return zip(left, right).allSatisfy { lowercased($0) == lowercased($1) }
   }
 
   /// The collection without SP and HTAB at both ends (OWS of RFC 9110 §5.6.3).
-  package static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+  @inlinable package static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     var lower = bytes.startIndex
     var upper = bytes.endIndex
     while lower < upper, isBlank(bytes[lower]) { lower += 1 }
@@ -64,7 +66,7 @@ package enum ASCII {
   }
 
   /// The number that the decimal digits spell; nil for anything but digits, for nothing, and beyond 64 bits.
-  package static func decimal(_ bytes: some Collection<UInt8>) -> UInt64? {
+  @inlinable package static func decimal(_ bytes: some Collection<UInt8>) -> UInt64? {
     guard !bytes.isEmpty else { return nil }
     var number: UInt64 = 0
     for byte in bytes {
@@ -80,15 +82,15 @@ package enum ASCII {
 
 extension RawSpan {
   /// The octet at an offset (bounds are checked).
-  package func byte(at offset: Int) -> UInt8 { unsafeLoad(fromByteOffset: offset, as: UInt8.self) }
+  @inlinable package func byte(at offset: Int) -> UInt8 { unsafeLoad(fromByteOffset: offset, as: UInt8.self) }
 
   /// The octets of an offset range as text; octets that are not UTF-8 become U+FFFD.
-  package func text(_ offsets: Range<Int>) -> String {
+  @inlinable package func text(_ offsets: Range<Int>) -> String {
     extracting(offsets).withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
   }
 
   /// The offset of the first line feed at or after an offset, or nil. Eight octets a step.
-  package func offsetOfLineFeed(from start: Int) -> Int? {
+  @inlinable package func offsetOfLineFeed(from start: Int) -> Int? {
     let ones: UInt64 = 0x0101_0101_0101_0101
     let highs: UInt64 = 0x8080_8080_8080_8080
     var offset = start
@@ -107,7 +109,7 @@ extension RawSpan {
   }
 
   /// The offset of the first octet of a range that a field value must not hold, or nil. Eight octets a step.
-  package func offsetOfControl(in range: Range<Int>) -> Int? {
+  @inlinable package func offsetOfControl(in range: Range<Int>) -> Int? {
     let ones: UInt64 = 0x0101_0101_0101_0101
     let highs: UInt64 = 0x8080_8080_8080_8080
     var offset = range.lowerBound
@@ -135,7 +137,7 @@ extension RawSpan {
 
 extension [UInt8] {
   /// Appends the octets of a span.
-  package mutating func append(_ span: RawSpan) {
+  @inlinable package mutating func append(_ span: RawSpan) {
     span.withUnsafeBytes { append(contentsOf: $0) }
   }
 
@@ -154,7 +156,7 @@ extension [UInt8] {
 
 extension ArraySlice<UInt8> {
   /// Lends the octets as a span.
-  package func withBytes<Result, Failure: Error>(
+  @inlinable package func withBytes<Result, Failure: Error>(
     _ body: (RawSpan) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try body(span.bytes)

@@ -46,7 +46,11 @@ extension Fields {
     var upper = count
     while lower < upper, ASCII.isBlank(line.byte(at: lower)) { lower += 1 }
     while lower < upper, ASCII.isBlank(line.byte(at: upper - 1)) { upper -= 1 }
-    append(checkedName: line.extracting(0..<colon), value: line.extracting(lower..<upper))
+    if lower == colon + 2, upper == count, line.byte(at: colon + 1) == ASCII.space {
+      append(checkedLine: line, nameCount: colon)
+    } else {
+      append(checkedName: line.extracting(0..<colon), value: line.extracting(lower..<upper))
+    }
   }
 
   /// Reads back what `serialized` gave; nil when the octets are not field lines that each end with CRLF.

@@ -56,6 +56,15 @@ public struct Fields: Sendable {
       start: start, nameCount: name.byteCount, valueCount: value.byteCount, known: KnownField.recognise(name))
   }
 
+  /// Adds a line that is already as the buffer has it: name, colon, one space, trimmed value.
+  mutating func append(checkedLine line: RawSpan, nameCount: Int) {
+    let start = wire.count
+    wire.append(line)
+    endLine(
+      start: start, nameCount: nameCount, valueCount: line.byteCount - nameCount - 2,
+      known: KnownField.recognise(line.extracting(0..<nameCount)))
+  }
+
   private mutating func endLine(start: Int, nameCount: Int, valueCount: Int, known: KnownField) {
     wire.append(ASCII.carriageReturn)
     wire.append(ASCII.lineFeed)

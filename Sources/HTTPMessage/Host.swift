@@ -70,29 +70,54 @@ public struct Authority: Hashable, Sendable {
         if ASCII.lowercased(byte) != byte { needsLowering = true }
       }
     }
+    guard isUnambiguous(name) else { throw .badHost("an address that is not four decimal numbers up to 255") }
     let text = name.text(0..<count)
-    let host = needsLowering ? text.lowercased() : text
-    guard isUnambiguousAddress(host) else { throw .badHost("an address that is not four decimal numbers up to 255") }
-    return host
+    return needsLowering ? text.lowercased() : text
   }
 
   /// A name whose last label is a number would be read as an address in octal, hexadecimal or fewer parts by some
   /// resolvers and not by others: only plain dotted decimal passes.
-  private static func isUnambiguousAddress(_ host: String) -> Bool {
-    guard let lastByte = host.utf8.last, ASCII.hexadecimalValue(lastByte) != nil || lastByte == UInt8(ascii: ".") else {
-      if host.hasSuffix("x"), let last = host.split(separator: ".").last, last == "0x" { return false }
-      return true
+  private static func isUnambiguous(_ name: RawSpan) -> Bool {
+    let count = name.byteCount
+    let end = name.byte(at: count - 1) == UInt8(ascii: ".") ? count - 1 : count
+    var start = end
+    while start > 0, name.byte(at: start - 1) != UInt8(ascii: ".") { start -= 1 }
+    guard isNumber(name.extracting(start..<end)) else { return true }
+    return end == count && isDottedDecimal(name)
+  }
+
+  /// Digits alone, or "0x" and hexadecimal digits (none at all among them).
+  private static func isNumber(_ label: RawSpan) -> Bool {
+    guard label.byteCount > 0, ASCII.isDigit(label.byte(at: 0)) else { return false }
+    let isHexadecimal =
+      label.byteCount > 1 && label.byte(at: 0) == UInt8(ascii: "0") && label.byte(at: 1) | 0x20 == UInt8(ascii: "x")
+    for offset in (isHexadecimal ? 2 : 1)..<label.byteCount {
+      let byte = label.byte(at: offset)
+      guard isHexadecimal ? ASCII.hexadecimalValue(byte) != nil : ASCII.isDigit(byte) else { return false }
     }
-    let labels = host.split(separator: ".")
-    guard let last = labels.last else { return false }
-    let isNumber =
-      last.utf8.allSatisfy(ASCII.isDigit)
-      || (last.hasPrefix("0x") && last.utf8.dropFirst(2).allSatisfy { ASCII.hexadecimalValue($0) != nil })
-    guard isNumber else { return true }
-    return labels.count == 4 && host.utf8.last != UInt8(ascii: ".")
-      && labels.allSatisfy { label in
-        label.utf8.allSatisfy(ASCII.isDigit) && UInt8(label) != nil && (label.utf8.count == 1 || label.first != "0")
+    return true
+  }
+
+  /// Four numbers up to 255 without leading zeros.
+  private static func isDottedDecimal(_ name: RawSpan) -> Bool {
+    var parts = 1
+    var number = 0
+    var digits = 0
+    for offset in 0..<name.byteCount {
+      let byte = name.byte(at: offset)
+      if byte == UInt8(ascii: ".") {
+        guard digits > 0 else { return false }
+        parts += 1
+        number = 0
+        digits = 0
+      } else {
+        guard ASCII.isDigit(byte), digits == 0 || number > 0 else { return false }
+        number = number * 10 + Int(byte - 0x30)
+        digits += 1
+        guard number <= 255 else { return false }
       }
+    }
+    return parts == 4 && digits > 0
   }
 }
 

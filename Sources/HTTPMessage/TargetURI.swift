@@ -50,18 +50,18 @@ public struct TargetURI: Sendable {
 
   /// host[:port] as a Host field has it: IPv6 in brackets, the default port left out.
   public var authority: String {
-    port == scheme.defaultPort ? bracketedHost : "\(bracketedHost):\(port)"
+    port == scheme.defaultPort ? bracketedHost : authorityWithPort
   }
 
   /// host:port as a CONNECT target has it.
-  public var authorityWithPort: String { "\(bracketedHost):\(port)" }
+  public var authorityWithPort: String { bracketedHost + ":" + String(port) }
 
   private var bracketedHost: String {
     host.utf8.contains(ASCII.colon) ? "[\(host)]" : host
   }
 
   /// The whole URI.
-  public var absolute: String { "\(scheme.rawValue)://\(authority)\(pathAndQuery)" }
+  public var absolute: String { scheme.rawValue + "://" + authority + pathAndQuery }
 
   /// Reads an absolute http or https URI. Octets of path and query are kept as they are, but only visible ASCII is
   /// taken.

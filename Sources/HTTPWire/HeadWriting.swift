@@ -11,9 +11,13 @@ extension RequestHead {
     bytes.reserveCapacity(method.name.utf8.count + text.utf8.count + lines.count + 16)
     bytes.append(contentsOf: method.name.utf8)
     bytes.append(ASCII.space)
-    for byte in text.utf8 {
-      // A target that code made up must not be able to end its line.
-      if byte > ASCII.space, byte != 0x7F { bytes.append(byte) } else { bytes.append(percentEncoding: byte) }
+    // A target that code made up must not be able to end its line.
+    if text.utf8.allSatisfy(isTargetByte) {
+      bytes.append(contentsOf: text.utf8)
+    } else {
+      for byte in text.utf8 {
+        if isTargetByte(byte) { bytes.append(byte) } else { bytes.append(percentEncoding: byte) }
+      }
     }
     bytes.append(ASCII.space)
     bytes.append(contentsOf: version.text.utf8)
@@ -34,13 +38,19 @@ extension ResponseHead {
     bytes.append(ASCII.space)
     bytes.append(decimal: status)
     bytes.append(ASCII.space)
-    for byte in reason.utf8 { bytes.append(ASCII.isFieldContent(byte) ? byte : ASCII.space) }
+    if reason.utf8.allSatisfy(ASCII.isFieldContent) {
+      bytes.append(contentsOf: reason.utf8)
+    } else {
+      for byte in reason.utf8 { bytes.append(ASCII.isFieldContent(byte) ? byte : ASCII.space) }
+    }
     bytes.append(contentsOf: "\r\n".utf8)
     bytes.append(contentsOf: lines)
     bytes.append(contentsOf: "\r\n".utf8)
     return bytes
   }
 }
+
+private func isTargetByte(_ byte: UInt8) -> Bool { byte > ASCII.space && byte != 0x7F }
 
 extension [UInt8] {
   fileprivate mutating func append(percentEncoding byte: UInt8) {

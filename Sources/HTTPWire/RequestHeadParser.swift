@@ -113,18 +113,23 @@ public struct RequestHeadParser: Sendable {
   private func settleHost(_ head: inout RequestHead) throws(WireError) {
     let hosts = head.fields.count(of: .host)
     guard hosts <= 1 else { throw .badHost("\(hosts) Host fields") }
-    if let value = head.fields.first(.host) {
-      if !value.isEmpty {
-        do {
-          _ = try value.bytes.withBytes(Authority.parse)
-        } catch {
-          throw .badHost(error.explanation)
-        }
-      }
-    } else if head.version == .http11 {
-      throw .badHost("no Host field in an HTTP/1.1 request")
+    let value = head.fields.first(.host)
+    if value == nil, head.version == .http11 { throw .badHost("no Host field in an HTTP/1.1 request") }
+    guard case .absolute(let target) = head.target else { return try checkHost(value) }
+    let authority = target.authority
+    // The usual case, and the authority was checked with the target.
+    if let value, value.bytes.elementsEqual(authority.utf8) { return }
+    try checkHost(value)
+    if let settled = FieldValue(authority) { head.fields.set(.host, settled) }
+  }
+
+  /// An empty Host is valid: the target has no authority then.
+  private func checkHost(_ value: FieldValue?) throws(WireError) {
+    guard let value, !value.isEmpty else { return }
+    do {
+      _ = try value.bytes.withBytes(Authority.parse)
+    } catch {
+      throw .badHost(error.explanation)
     }
-    guard case .absolute(let target) = head.target, let authority = FieldValue(target.authority) else { return }
-    if head.fields.first(.host) != authority { head.fields.set(.host, authority) }
   }
 }

@@ -199,12 +199,14 @@ func request(_ lines: String, method: String = "GET", version: String = "HTTP/1.
     }
   }
 
-  @Test("A head of exactly the limits passes") func exactlyAtTheLimits() throws {
+  @Test("A head of exactly the limits passes, one octet more does not") func exactlyAtTheLimits() throws {
     let target = "/" + String(repeating: "a", count: 63)
     let before = "GET \(target) HTTP/1.1\r\nHost: a\r\nA: b\r\nC: d\r\nE: "
     let value = String(repeating: "e", count: 256 - before.utf8.count - 4)
-    let heads = try verifiedHeads(
-      RequestHeadParser.self, before + value + "\r\n\r\n", limits: RequestRefusalTests.small)
-    #expect(heads.count == 1)
+    let limits = RequestRefusalTests.small
+    #expect(try verifiedHeads(RequestHeadParser.self, before + value + "\r\n\r\n", limits: limits).count == 1)
+    #expect(throws: WireError.headTooLarge(limit: 256)) {
+      try verifiedHeads(RequestHeadParser.self, before + value + "e\r\n\r\n", limits: limits)
+    }
   }
 }
