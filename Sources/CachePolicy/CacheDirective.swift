@@ -1,14 +1,55 @@
 // One directive of a Cache-Control field, before it has a meaning.
 public import HTTPMessage
 
-/// A directive as it was written (RFC 9111 §5.2).
-struct CacheDirective: Equatable, Sendable {
-  /// In lower case.
-  let name: String
-  /// What stands after "=", with quotes taken off and escapes undone; nil without "=".
-  let argument: [UInt8]?
-  /// Whether the grammar allows it: no whitespace around "=", a quoted string that ends, nothing after it.
-  let isWellFormed: Bool
+/// A directive as it was written (RFC 9111 §5.2). Every request reads a few of them: nothing is copied.
+struct CacheDirective: Sendable {
+  /// What stands before "=", without whitespace around it.
+  private let name: ArraySlice<UInt8>
+  /// What stands after "=", without the quotes of a quoted string; nil without "=".
+  let argument: ArraySlice<UInt8>?
+  /// Whether the argument is as the grammar has it: no whitespace around "=", and nothing after the quotes.
+  private let isWellFormed: Bool
+  /// Whether there is a quote that does not delimit a whole argument. What follows it may be text or directives, and
+  /// two readers may differ about which.
+  let isUnreadable: Bool
+
+  /// Calls `body` with the directives of all lines of Cache-Control, in their order.
+  static func forEach(_ fields: Fields, _ body: (CacheDirective) -> Void) {
+    guard fields.contains(.cacheControl) else { return }
+    for member in fields.listMemberBytes(.cacheControl) { body(CacheDirective(member)) }
+  }
+
+  private init(_ member: ArraySlice<UInt8>) {
+    let hasQuote = member.contains(ASCII.quote)
+    guard let equals = member.firstIndex(of: UInt8(ascii: "=")) else {
+      name = member
+      argument = nil
+      isWellFormed = true
+      isUnreadable = hasQuote
+      return
+    }
+    let written = member[..<equals]
+    let value = member[(equals + 1)...]
+    let trimmed = ASCII.trimmed(value)
+    name = ASCII.trimmed(written)
+    let isTight = name.endIndex == written.endIndex && trimmed.startIndex == value.startIndex
+    guard hasQuote else {
+      argument = trimmed
+      isWellFormed = isTight
+      isUnreadable = false
+      return
+    }
+    let isQuoted = CacheDirective.isQuotedString(trimmed) && !written.contains(ASCII.quote)
+    argument = isQuoted ? CacheDirective.unescaped(trimmed.dropFirst().dropLast()) : trimmed
+    isWellFormed = isTight && isQuoted
+    isUnreadable = !isQuoted
+  }
+
+  /// Names compare without regard to case.
+  func isNamed(_ text: StaticString) -> Bool {
+    guard name.count == text.utf8CodeUnitCount else { return false }
+    return text.withUTF8Buffer { ASCII.equalIgnoringCase(name, $0) }
+  }
 
   /// The argument as seconds; nil where it is none.
   var seconds: Int64? {
@@ -17,7 +58,7 @@ struct CacheDirective: Equatable, Sendable {
 
   /// The argument as field names; unqualified where it is not a list of names, which restricts more.
   var fieldNames: FieldNameArgument {
-    guard let argument, !argument.isEmpty, isWellFormed else { return .unqualified }
+    guard let argument, isWellFormed else { return .unqualified }
     var names: [FieldName] = []
     for member in argument.split(separator: ASCII.comma) {
       guard let name = FieldName(String(decoding: ASCII.trimmed(member), as: UTF8.self)) else { return .unqualified }
@@ -26,51 +67,30 @@ struct CacheDirective: Equatable, Sendable {
     return names.isEmpty ? .unqualified : .fields(names)
   }
 
-  /// The directives of all lines of Cache-Control, in their order.
-  static func parse(_ fields: Fields) -> [CacheDirective] {
-    fields.listMemberBytes(.cacheControl).map(CacheDirective.init)
-  }
-
-  private init(_ member: ArraySlice<UInt8>) {
-    let equals = member.firstIndex(of: UInt8(ascii: "="))
-    let written = member[..<(equals ?? member.endIndex)]
-    name = String(decoding: ASCII.trimmed(written).map(ASCII.lowercased), as: UTF8.self)
-    guard let equals else {
-      argument = nil
-      isWellFormed = true
-      return
-    }
-    let value = member[(equals + 1)...]
-    let isTight = written.last.map(ASCII.isBlank) != true && value.first.map(ASCII.isBlank) != true
-    let trimmed = ASCII.trimmed(value)
-    if trimmed.first == ASCII.quote {
-      let quoted = CacheDirective.unquote(trimmed)
-      argument = quoted.text
-      isWellFormed = isTight && quoted.isComplete
-    } else {
-      argument = Array(trimmed)
-      // A quote inside a token: whoever wrote it meant something that cannot be told any more.
-      isWellFormed = isTight && !trimmed.contains(ASCII.quote)
-    }
-  }
-
-  /// The content of a quoted string (RFC 9110 §5.6.4), and whether it ends where the text does.
-  private static func unquote(_ bytes: ArraySlice<UInt8>) -> (text: [UInt8], isComplete: Bool) {
-    var text: [UInt8] = []
+  /// Whether a text is one quoted string and nothing else (RFC 9110 §5.6.4).
+  private static func isQuotedString(_ bytes: ArraySlice<UInt8>) -> Bool {
+    guard bytes.count >= 2, bytes.first == ASCII.quote else { return false }
     var index = bytes.startIndex + 1
     while index < bytes.endIndex {
-      switch bytes[index] {
-      case ASCII.quote:
-        return (text, index == bytes.endIndex - 1)
-      case ASCII.backslash where index + 1 < bytes.endIndex:
-        index += 1
-        text.append(bytes[index])
-      default:
-        text.append(bytes[index])
-      }
-      index += 1
+      if bytes[index] == ASCII.quote { return index == bytes.endIndex - 1 }
+      index += bytes[index] == ASCII.backslash ? 2 : 1
     }
-    return (text, false)
+    return false
+  }
+
+  private static func unescaped(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    guard bytes.contains(ASCII.backslash) else { return bytes }
+    var result: [UInt8] = []
+    var isEscaped = false
+    for byte in bytes {
+      if byte == ASCII.backslash, !isEscaped {
+        isEscaped = true
+      } else {
+        result.append(byte)
+        isEscaped = false
+      }
+    }
+    return result[...]
   }
 }
 

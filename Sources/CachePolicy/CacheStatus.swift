@@ -50,23 +50,31 @@ public struct CacheStatus: Equatable, Sendable {
 
   /// The member, with `identifier` as the name of this cache.
   public func fieldValue(cache identifier: String) -> FieldValue {
-    var text = StructuredText.tokenOrString(identifier)
+    var text = StructuredText()
+    text.appendTokenOrString(identifier)
     switch handling {
     case .local:
       break
     case .hit:
-      text += "; hit"
+      text.append("; hit")
     case .forwarded(let reason, let status, let stored, let collapsed):
-      text += "; fwd=\(reason.rawValue)"
-      if let status { text += "; fwd-status=\(status)" }
-      if let collapsed { text += collapsed ? "; collapsed" : "; collapsed=?0" }
-      if stored { text += "; stored" }
+      text.append("; fwd=")
+      text.append(reason.rawValue)
+      if let status { text.append("; fwd-status=", status) }
+      if let collapsed { text.append(collapsed ? "; collapsed" : "; collapsed=?0") }
+      if stored { text.append("; stored") }
     }
-    if let ttl { text += "; ttl=\(ttl)" }
-    if let key { text += "; key=\(StructuredText.string(key))" }
-    if let detail { text += "; detail=\(StructuredText.tokenOrString(detail))" }
+    if let ttl { text.append("; ttl=", ttl) }
+    if let key {
+      text.append("; key=")
+      text.appendString(key)
+    }
+    if let detail {
+      text.append("; detail=")
+      text.appendTokenOrString(detail)
+    }
     // Structured text is visible ASCII and spaces only, so that it is always a field value.
-    return FieldValue(text) ?? ""
+    return FieldValue(bytes: text.bytes) ?? ""
   }
 
   /// Appends the member after what caches nearer to the origin wrote (§2).
@@ -75,23 +83,31 @@ public struct CacheStatus: Equatable, Sendable {
   }
 }
 
-/// Tokens and strings of structured fields (RFC 8941 §3.3.3, §3.3.4).
-private enum StructuredText {
-  static func tokenOrString(_ text: String) -> String {
-    isToken(text) ? text : string(text)
+/// Parameters of structured fields (RFC 8941 §4.1), written straight to octets: every response has one of these.
+private struct StructuredText {
+  private(set) var bytes: [UInt8] = []
+
+  init() { bytes.reserveCapacity(128) }
+
+  mutating func append(_ text: String) { bytes += text.utf8 }
+
+  mutating func append(_ name: String, _ number: some BinaryInteger) {
+    append(name)
+    bytes.append(decimal: number)
+  }
+
+  mutating func appendTokenOrString(_ text: String) {
+    if StructuredText.isToken(text) { append(text) } else { appendString(text) }
   }
 
   /// Octets that a string cannot hold become "?".
-  static func string(_ text: String) -> String {
-    var result = "\""
-    for scalar in text.unicodeScalars {
-      switch scalar {
-      case "\"", "\\": result += "\\\(scalar)"
-      case " "..."~": result.unicodeScalars.append(scalar)
-      default: result += "?"  // Whatever else Unicode has.
-      }
+  mutating func appendString(_ text: String) {
+    bytes.append(ASCII.quote)
+    for byte in text.utf8 {
+      if byte == ASCII.quote || byte == ASCII.backslash { bytes.append(ASCII.backslash) }
+      bytes.append(byte >= ASCII.space && byte < 0x7F ? byte : UInt8(ascii: "?"))
     }
-    return result + "\""
+    bytes.append(ASCII.quote)
   }
 
   private static func isToken(_ text: String) -> Bool {

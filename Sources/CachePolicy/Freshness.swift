@@ -34,13 +34,21 @@ public struct Freshness: Equatable, Sendable {
 
 /// Age and lifetime of a stored response at `now`.
 public func freshness(of stored: StoredResponse, now: Timestamp, rules: FreshnessRules = .standard) -> Freshness {
-  let (lifetime, source) = freshnessLifetime(of: stored, rules: rules)
-  return Freshness(age: currentAge(of: stored, now: now), lifetime: lifetime, source: source)
+  freshness(of: stored, stored.cacheControl, now: now, rules: rules)
+}
+
+/// The same where the directives have been read already.
+func freshness(
+  of stored: StoredResponse, _ control: ResponseCacheControl, now: Timestamp, rules: FreshnessRules
+) -> Freshness {
+  let date = stored.date
+  let (lifetime, source) = freshnessLifetime(of: stored, control, date: date, rules: rules)
+  return Freshness(age: currentAge(of: stored, date: date, now: now), lifetime: lifetime, source: source)
 }
 
 /// RFC 9111 §4.2.3.
-func currentAge(of stored: StoredResponse, now: Timestamp) -> Int64 {
-  let apparentAge = limited(stored.responseTime - stored.date)
+private func currentAge(of stored: StoredResponse, date: Timestamp, now: Timestamp) -> Int64 {
+  let apparentAge = limited(stored.responseTime - date)
   let responseDelay = limited(stored.responseTime - stored.requestTime)
   let correctedInitialAge = max(apparentAge, receivedAge(stored.fields) + responseDelay)
   // A clock that was put back must not make a response younger than it was when it came.
@@ -50,7 +58,7 @@ func currentAge(of stored: StoredResponse, now: Timestamp) -> Int64 {
 
 /// The value of Age: the first member counts, and one that is not a number is ignored (RFC 9111 §5.1).
 private func receivedAge(_ fields: Fields) -> Int64 {
-  guard let first = fields.listMemberBytes(.age).first else { return 0 }
+  guard fields.contains(.age), let first = fields.listMemberBytes(.age).first else { return 0 }
   return DeltaSeconds.parse(first) ?? 0
 }
 
@@ -60,34 +68,34 @@ private func limited(_ seconds: Int64) -> Int64 {
 }
 
 /// RFC 9111 §4.2.1: the first rule that matches.
-func freshnessLifetime(
-  of stored: StoredResponse, rules: FreshnessRules
+private func freshnessLifetime(
+  of stored: StoredResponse, _ control: ResponseCacheControl, date: Timestamp, rules: FreshnessRules
 ) -> (seconds: Int64, source: Freshness.Source) {
-  let control = stored.cacheControl
   if let seconds = control.sMaxAge { return (seconds, .sMaxAge) }
   if let seconds = control.maxAge { return (seconds, .maxAge) }
-  if stored.fields.contains(.expires) { return (limited(expires(stored) - stored.date), .expires) }
+  if stored.fields.contains(.expires) { return (limited(expires(stored) - date), .expires) }
   guard control.isPublic || StatusRules.isHeuristicallyCacheable(stored.status),
     let lastModified = lastModified(of: stored.fields, now: stored.responseTime)
   else { return (0, .unknown) }
   // §4.2.2. A Last-Modified in the future says nothing about how often the representation changes.
-  let unchanged = limited(stored.date - lastModified)
+  let unchanged = limited(date - lastModified)
   let share = Int64(Double(unchanged) * rules.heuristicFraction)
   return (min(share, limited(rules.heuristicMaximum)), .heuristic)
 }
 
+/// The value of a field that all its lines agree on.
+func onlyValue(_ fields: Fields, _ name: FieldName) -> FieldValue? {
+  guard let first = fields.first(name) else { return nil }
+  return fields.count(of: name) == 1 || fields.all(name).allSatisfy { $0 == first } ? first : nil
+}
+
 /// The value of Expires. Anything but one date is in the past (RFC 9111 §5.3), and so are lines that disagree.
 private func expires(_ stored: StoredResponse) -> Timestamp {
-  let values = Set(stored.fields.all(.expires))
-  guard values.count == 1, let value = values.first, let date = HTTPDate.parse(value, now: stored.responseTime) else {
-    return Timestamp(seconds: .min)
-  }
-  return date
+  let date = onlyValue(stored.fields, .expires).flatMap { HTTPDate.parse($0, now: stored.responseTime) }
+  return date ?? Timestamp(seconds: .min)
 }
 
 /// The value of Last-Modified; nil unless there is exactly one and it is a date.
 func lastModified(of fields: Fields, now: Timestamp) -> Timestamp? {
-  let values = Set(fields.all(.lastModified))
-  guard values.count == 1, let value = values.first else { return nil }
-  return HTTPDate.parse(value, now: now)
+  onlyValue(fields, .lastModified).flatMap { HTTPDate.parse($0, now: now) }
 }

@@ -25,22 +25,29 @@ public struct RequestCacheControl: Equatable, Sendable {
   public private(set) var staleIfError: Int64?
 
   public init(_ fields: Fields) {
-    for directive in CacheDirective.parse(fields) { add(directive) }
+    CacheDirective.forEach(fields) { add($0) }
     // §5.4: Pragma was for caches that know no Cache-Control; a client that writes both means Cache-Control.
     if !fields.contains(.cacheControl), fields.hasListMember(.pragma, "no-cache") { noCache = true }
   }
 
+  /// RFC 9111 §5.2.3: directives that are not known are ignored.
   private mutating func add(_ directive: CacheDirective) {
-    switch directive.name {
-    case "max-age": maxAge = min(maxAge ?? .max, directive.seconds ?? 0)
-    case "min-fresh": minFresh = max(minFresh ?? 0, directive.seconds ?? DeltaSeconds.limit)
-    case "max-stale": maxStale = RequestCacheControl.lesser(maxStale, directive)
-    case "no-cache": noCache = true
-    case "no-store": noStore = true
-    case "no-transform": noTransform = true
-    case "only-if-cached": onlyIfCached = true
-    case "stale-if-error": staleIfError = min(staleIfError ?? .max, directive.seconds ?? 0)
-    default: break  // RFC 9111 §5.2.3: a cache ignores directives that it does not know.
+    if directive.isNamed("max-age") {
+      maxAge = min(maxAge ?? .max, directive.seconds ?? 0)
+    } else if directive.isNamed("min-fresh") {
+      minFresh = max(minFresh ?? 0, directive.seconds ?? DeltaSeconds.limit)
+    } else if directive.isNamed("max-stale") {
+      maxStale = RequestCacheControl.lesser(maxStale, directive)
+    } else if directive.isNamed("no-cache") {
+      noCache = true
+    } else if directive.isNamed("no-store") {
+      noStore = true
+    } else if directive.isNamed("no-transform") {
+      noTransform = true
+    } else if directive.isNamed("only-if-cached") {
+      onlyIfCached = true
+    } else if directive.isNamed("stale-if-error") {
+      staleIfError = min(staleIfError ?? .max, directive.seconds ?? 0)
     }
   }
 

@@ -24,46 +24,43 @@ public struct ResponseCacheControl: Equatable, Sendable {
   public private(set) var staleWhileRevalidate: Int64?
   /// RFC 5861 §4; nil for a value that is not a number.
   public private(set) var staleIfError: Int64?
-  /// Whether a quoted string does not end: what follows may be text or a directive, and cannot be told apart.
+  /// Whether there is a quote that does not delimit a whole argument: what follows it may be text or a directive.
   public private(set) var isUnreadable = false
 
   public init(_ fields: Fields) {
-    for directive in CacheDirective.parse(fields) { add(directive) }
-    isUnreadable = fields.all(.cacheControl).contains { ResponseCacheControl.hasOpenQuote($0.bytes) }
+    CacheDirective.forEach(fields) { add($0) }
   }
 
+  /// RFC 9111 §5.2.3: directives that are not known are ignored.
   private mutating func add(_ directive: CacheDirective) {
-    switch directive.name {
-    case "max-age": maxAge = maxAge ?? directive.seconds ?? 0
-    case "s-maxage": sMaxAge = sMaxAge ?? directive.seconds ?? 0
-    case "no-store": noStore = true
-    case "no-cache": noCache = noCache?.joined(with: directive.fieldNames) ?? directive.fieldNames
-    case "private": isPrivate = isPrivate?.joined(with: directive.fieldNames) ?? directive.fieldNames
-    case "public": isPublic = true
-    case "must-revalidate": mustRevalidate = true
-    case "proxy-revalidate": proxyRevalidate = true
-    case "must-understand": mustUnderstand = true
-    case "no-transform": noTransform = true
-    case "immutable": immutable = true
-    case "stale-while-revalidate": staleWhileRevalidate = staleWhileRevalidate ?? directive.seconds
-    case "stale-if-error": staleIfError = staleIfError ?? directive.seconds
-    default: break  // RFC 9111 §5.2.3: a cache ignores directives that it does not know.
+    if directive.isUnreadable { isUnreadable = true }
+    if directive.isNamed("max-age") {
+      maxAge = maxAge ?? directive.seconds ?? 0
+    } else if directive.isNamed("s-maxage") {
+      sMaxAge = sMaxAge ?? directive.seconds ?? 0
+    } else if directive.isNamed("no-store") {
+      noStore = true
+    } else if directive.isNamed("no-cache") {
+      noCache = noCache?.joined(with: directive.fieldNames) ?? directive.fieldNames
+    } else if directive.isNamed("private") {
+      isPrivate = isPrivate?.joined(with: directive.fieldNames) ?? directive.fieldNames
+    } else if directive.isNamed("public") {
+      isPublic = true
+    } else if directive.isNamed("must-revalidate") {
+      mustRevalidate = true
+    } else if directive.isNamed("proxy-revalidate") {
+      proxyRevalidate = true
+    } else if directive.isNamed("must-understand") {
+      mustUnderstand = true
+    } else if directive.isNamed("no-transform") {
+      noTransform = true
+    } else if directive.isNamed("immutable") {
+      immutable = true
+    } else if directive.isNamed("stale-while-revalidate") {
+      staleWhileRevalidate = staleWhileRevalidate ?? directive.seconds
+    } else if directive.isNamed("stale-if-error") {
+      staleIfError = staleIfError ?? directive.seconds
     }
-  }
-
-  private static func hasOpenQuote(_ bytes: ArraySlice<UInt8>) -> Bool {
-    var isOpen = false
-    var isEscaped = false
-    for byte in bytes {
-      if isEscaped {
-        isEscaped = false
-      } else if byte == ASCII.quote {
-        isOpen.toggle()
-      } else if byte == ASCII.backslash, isOpen {
-        isEscaped = true
-      }
-    }
-    return isOpen
   }
 
   /// Whether the whole response must be validated before each reuse.

@@ -38,17 +38,17 @@ public func reuse(
 ) -> ReuseDecision {
   guard request.method == .get || request.method == .head else { return .forward(.method) }
   let asked = RequestCacheControl(request.fields)
-  let state = freshness(of: stored, now: now, rules: rules)
-  guard let reason = validationReason(stored, asked, state) else {
+  let control = stored.cacheControl
+  let state = freshness(of: stored, control, now: now, rules: rules)
+  guard let reason = validationReason(control, asked, state) else {
     return .serve(age: state.age, ttl: state.timeToLive)
   }
   return asked.onlyIfCached ? .onlyIfCachedUnsatisfied : .validate(reason)
 }
 
 private func validationReason(
-  _ stored: StoredResponse, _ asked: RequestCacheControl, _ state: Freshness
+  _ control: ResponseCacheControl, _ asked: RequestCacheControl, _ state: Freshness
 ) -> ValidationReason? {
-  let control = stored.cacheControl
   if control.requiresValidation { return .noCache }
   if asked.noCache { return .requestNoCache }
   // RFC 8246 §2: while fresh, an immutable response is validated only where the client says no-cache.

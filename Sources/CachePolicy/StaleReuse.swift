@@ -21,7 +21,7 @@ public func mayServeStale(
 ) -> Bool {
   let control = stored.cacheControl
   let asked = RequestCacheControl(request.fields)
-  let state = freshness(of: stored, now: now, rules: rules)
+  let state = freshness(of: stored, control, now: now, rules: rules)
   let isDemanding = asked.noCache || asked.minFresh != nil || asked.maxAge.map { state.age > $0 } == true
   if control.forbidsStaleReuse || isDemanding { return false }
   let staleness = -state.timeToLive

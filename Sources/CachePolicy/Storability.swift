@@ -35,7 +35,7 @@ public enum RefusalReason: String, CaseIterable, Sendable {
   case noFreshness = "no-freshness"
   /// It could never be reused: no freshness left on arrival, and no validator.
   case notReusable = "not-reusable"
-  /// A quoted string in Cache-Control does not end, so that directives cannot be told from text.
+  /// A quote in Cache-Control delimits no argument, so that directives cannot be told from text.
   case cacheControlUnreadable = "cache-control-unreadable"
 }
 
@@ -49,7 +49,7 @@ public func storability(
   let stored = StoredResponse(storing: response, to: request, requestTime: now, responseTime: now)
   let control = ResponseCacheControl(response.fields)
   guard isMarkedCacheable(response, control) else { return .refuse(.noFreshness) }
-  let isReusable = freshness(of: stored, now: now, rules: rules).isFresh && !control.requiresValidation
+  let isReusable = freshness(of: stored, control, now: now, rules: rules).isFresh && !control.requiresValidation
   // RFC 9111 §3, last note: what can be neither served nor validated is not worth storing.
   guard isReusable || validator(of: stored.fields, responseTime: now) != .none else { return .refuse(.notReusable) }
   return .store

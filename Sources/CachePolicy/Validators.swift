@@ -21,7 +21,5 @@ private let strongDateInterval: Int64 = 60
 
 /// The entity tag; nil unless there is exactly one and it can be read.
 func entityTag(of fields: Fields) -> EntityTag? {
-  let values = Set(fields.all(.etag))
-  guard values.count == 1, let value = values.first else { return nil }
-  return EntityTag.parse(value)
+  onlyValue(fields, .etag).flatMap { EntityTag.parse($0) }
 }

@@ -92,6 +92,7 @@ import Testing
 
   @Test(arguments: [
     ("ext=\"a, no-store", true), ("ext=\"a\\\", no-store", true), ("ext=a\"b, no-store", true),
+    ("ext=\"a\"b, no-store", true), ("ext=a\"b, no-store\"", true), ("\"no-store\"", true),
     ("ext=\"a\", no-store", false), ("ext=\"a\\\"b\"", false), ("ext=\"a\\\\\"", false),
   ])
   func areUnreadableBehindAnOpenQuote(_ text: String, _ isUnreadable: Bool) {

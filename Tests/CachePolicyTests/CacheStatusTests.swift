@@ -26,7 +26,8 @@ import Testing
     Row("2.6", CacheStatus(.forwarded(.uriMiss, collapsed: true)), "fwd=uri-miss; collapsed"),
     Row("2.6", CacheStatus(.forwarded(.uriMiss, collapsed: false)), "fwd=uri-miss; collapsed=?0"),
     Row("2.7", CacheStatus(.hit, key: "http://a/\"b\\c"), "hit; key=\"http://a/\\\"b\\\\c\""),
-    Row("2.7 not ASCII", CacheStatus(.hit, key: "é\r\n"), "hit; key=\"???\""),
+    Row("2.8 of this proxy alone", CacheStatus(.local, detail: "refused"), "detail=refused"),
+    Row("2.7 not ASCII", CacheStatus(.hit, key: "é\r\n"), "hit; key=\"????\""),
     Row("2.8 token", CacheStatus(.forwarded(.bypass), detail: "no-store"), "fwd=bypass; detail=no-store"),
     Row("2.8 string", CacheStatus(.hit, detail: "not a token"), "hit; detail=\"not a token\""),
     Row("2.8 string", CacheStatus(.hit, detail: "9lives"), "hit; detail=\"9lives\""),
@@ -45,6 +46,18 @@ import Testing
   ])
   func nameTheCache(_ identifier: String, _ text: String) {
     #expect(CacheStatus(.hit).fieldValue(cache: identifier).string == "\(text); hit", "RFC 9211 §2")
+  }
+
+  @Test(arguments: rows) func areReadByOthers(_ row: Row) throws {
+    let list = try #require(StructuredField.parseList(row.status.fieldValue(cache: "larder")))
+    guard list.count == 1, case .item(let item) = list[0] else {
+      Issue.record("not one item")
+      return
+    }
+    #expect(item.value == .token("larder"))
+    #expect(item["ttl"] == row.status.ttl.map { .integer($0) }, "RFC 8941 §3.1.2")
+    #expect((item["hit"] == .boolean(true)) == (row.status.handling == .hit), "RFC 8941 §3.3.6")
+    #expect((item["fwd"] == nil) == [.hit, .local].contains(row.status.handling))
   }
 
   @Test func comeAfterWhatUpstreamWrote() {
