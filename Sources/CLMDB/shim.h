@@ -1,1 +1,11 @@
 #include <lmdb.h>
+#include <pthread.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+// What the store's files need of Linux and glibc's headers show only with _GNU_SOURCE. Defining that here would give
+// two modules different views of the same headers.
+ssize_t preadv2(int descriptor, const struct iovec *vectors, int count, off_t offset, int flags);
+int fallocate(int descriptor, int mode, off_t offset, off_t length);
+int pthread_setname_np(pthread_t thread, const char *name);
+enum { larder_rwf_nowait = 0x8, larder_falloc_keep_size = 0x1, larder_falloc_punch_hole = 0x2 };

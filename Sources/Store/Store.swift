@@ -1,1 +1,203 @@
-// Store: to come.
+// Store: partial representations on disk and in memory, with an index that survives whatever stops the process.
+public import CachePolicy
+public import Diagnostics
+import Glibc
+public import HTTPMessage
+import Synchronization
+
+/// Stored responses and the bytes of their representations.
+///
+/// Everything may be called from any thread. Functions that are not `async` never wait for the disk, but for `open`;
+/// those that are go to the store's own threads when they have to.
+///
+/// What it guarantees: a byte is given only if it was written and, after a restart, its checksum was right; a killed
+/// process loses at most `journalInterval` of work; a loss of power at most `syncInterval`, and what is claimed
+/// afterwards is there; a store that cannot be read is never wiped.
+public final class Store: Sendable {
+  let engine: Engine
+  let opened: OpenedStore
+  private let isClosed = Atomic<Bool>(false)
+
+  init(_ opened: OpenedStore) {
+    engine = opened.engine
+    self.opened = opened
+  }
+
+  /// Opens the store in `options.directory`, or makes one there. Blocks, at start only; reads no data and no more of the
+  /// index than a few rows. Throws why it cannot be; what it had made by then is removed.
+  public static func open(_ options: StoreOptions, log: Log) throws(StoreOpenError) -> Store {
+    try open(options, log: log, calls: SystemCalls(), boot: bootIdentifier())
+  }
+
+  static func open(_ options: StoreOptions, log: Log, calls: SystemCalls, boot: String) throws(StoreOpenError) -> Store
+  {
+    var opening = Opening(options: options, log: log, calls: calls, boot: boot)
+    return Store(try opening.open())
+  }
+
+  /// Makes everything durable and lets go of the directory. Reading and writing must have ended.
+  public func close() async {
+    guard !isClosed.exchange(true, ordering: .relaxed) else { return }
+    let opened = opened
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      _ = startThread("larder-close") {
+        opened.end(.stop)
+        continuation.resume()
+      }
+    }
+  }
+
+  /// Makes all that has changed durable, and returns when it is.
+  public func sync() async {
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      engine.inbox.send(.commit { continuation.resume() })
+    }
+  }
+
+  // MARK: Responses
+
+  /// All stored responses of a key, in no order. Suspends only for a key that is on the disk and not in memory.
+  public func entries(for key: CacheKey) async -> [StoredEntry] {
+    let hash = KeyHash(key.text)
+    switch engine.keys.lookup(key, hash) {
+    case .known(let entries): return entries
+    case .onDisk:
+      let engine = engine
+      return await engine.pool.run { engine.loadEntries(key, hash) }
+    }
+  }
+
+  /// A new representation without bytes. Nothing of it is persisted until a response refers to it.
+  public func makeRepresentation(validator: Validator, total: UInt64?) -> Representation {
+    let small = UInt64(engine.options.smallBody)
+    let body: Body = (total ?? 0) <= small ? .memory : .file
+    let id = engine.makeID()
+    return engine.registry.find(id) {
+      Representation(
+        id: id, validator: validator,
+        state: RepresentationState(phase: .unreferenced, body: body, total: total, hasFile: false), engine: engine)
+    }
+  }
+
+  /// Stores a response under a key. It replaces the one with the same nominated fields and values; if that has another
+  /// representation, it is superseded.
+  ///
+  /// A representation belongs to one key.
+  @discardableResult
+  public func add(_ response: StoredResponse, for key: CacheKey, representation: Representation) -> StoredEntry {
+    let entry = StoredEntry(key: key, response: response, representation: representation)
+    let hash = KeyHash(key.text)
+    representation.state.withLock { state in
+      if state.phase == .unreferenced { state.phase = .stored }
+      state.key = hash
+      state.isRecordDirty = true
+    }
+    let replaced = engine.keys.put(entry, hash)
+    for old in replaced.entries where old.representation !== representation { engine.supersede(old.representation) }
+    engine.noteChange(representation)
+    engine.inbox.noteKeys()
+    return entry
+  }
+
+  /// Stores a response that a 304 has updated: the same representation, in the place of `entry`.
+  @discardableResult
+  public func update(_ entry: StoredEntry, _ response: StoredResponse) -> StoredEntry {
+    let updated = add(response, for: entry.key, representation: entry.representation)
+    // Other nominated values would make another variant of it: the old one goes, its bytes stay.
+    if updated.variant != entry.variant {
+      _ = engine.keys.remove(KeyHash(entry.key.text)) { $0 === entry }
+    }
+    return updated
+  }
+
+  /// Removes one response; its bytes go after the last reader has left. Nothing if it has been replaced.
+  public func remove(_ entry: StoredEntry) {
+    let hash = KeyHash(entry.key.text)
+    let removed = engine.keys.remove(hash) { $0.representation === entry.representation }
+    for old in removed.entries { engine.supersede(old.representation) }
+    engine.inbox.noteKeys()
+  }
+
+  /// Removes all responses of a key; those that are only on the disk a moment later.
+  public func removeAll(for key: CacheKey) {
+    let hash = KeyHash(key.text)
+    let remove = { [engine] () in
+      let removed = engine.keys.remove(hash) { $0.key == key }
+      for old in removed.entries { engine.supersede(old.representation) }
+      engine.inbox.noteKeys()
+    }
+    switch engine.keys.lookup(key, hash) {
+    case .known: remove()
+    case .onDisk:
+      let engine = engine
+      let before = engine.makeID()
+      engine.pool.submit {
+        // What was stored after the call stays: its number is larger.
+        let entries = engine.loadEntries(key, hash).filter { $0.representation.id < before }
+        let removed = engine.keys.remove(hash) { entry in entries.contains { $0 === entry } }
+        for old in removed.entries { engine.supersede(old.representation) }
+        engine.inbox.noteKeys()
+      }
+    }
+  }
+
+  /// Notes that a response was used, for the order of eviction. Costs next to nothing when called often.
+  public func touch(_ entry: StoredEntry) {
+    let round = engine.round.value
+    let before = entry.representation.touchedRound.exchange(round, ordering: .relaxed)
+    if before != round { engine.inbox.noteUse(entry.representation.id) }
+  }
+
+  // MARK: Space
+
+  /// Promises space for bytes about to be written, or nil when there is no room now.
+  ///
+  /// Eviction keeps some room ahead; where that is too little, `makeRoom(for:)` waits for more.
+  public func reserve(_ bytes: UInt64) -> Reservation? {
+    guard engine.isFailing.value == 0 else { return nil }
+    let isPromised = engine.space.reserve(bytes)
+    if !isPromised || engine.space.isAboveHigh { engine.inbox.wakeForRoom() }
+    return isPromised ? Reservation(space: engine.space, bytes: bytes) : nil
+  }
+
+  /// Promises space, evicting for it if need be. Nil when what could go is not enough (the rest is pinned or being
+  /// written), when the file system is full, or while the index cannot be written.
+  public func makeRoom(for bytes: UInt64) async -> Reservation? {
+    for _ in 0..<2 {
+      if let reservation = reserve(bytes) { return reservation }
+      guard bytes <= engine.space.capacity, engine.isFailing.value == 0 else { return nil }
+      await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+        engine.inbox.send(.makeRoom(bytes) { continuation.resume() })
+      }
+    }
+    return reserve(bytes)
+  }
+
+  /// Figures of now.
+  public var statistics: StoreStatistics {
+    let account = engine.space.current
+    let counters = engine.counters
+    var figures = StoreStatistics()
+    figures.bytesStored = account.used
+    figures.capacity = engine.space.capacity
+    figures.bytesReserved = account.reserved
+    figures.representations = Int(engine.representationCount.value)
+    figures.objects = engine.keys.count
+    figures.memoryTierBytes = engine.buffers.total
+    figures.openFiles = engine.files.total
+    figures.evictions = counters.evictions.value
+    figures.evictedBytes = counters.evictedBytes.value
+    figures.bytesWritten = counters.bytesWritten.value
+    figures.writeErrors = counters.writeErrors.value
+    figures.readErrors = counters.readErrors.value
+    figures.checksumErrors = counters.checksumErrors.value
+    figures.missingData = counters.missingData.value
+    figures.commits = counters.commits.value
+    figures.pendingCommitBytes = Int(engine.pendingBytes.value)
+    figures.throttledWrites = counters.throttledWrites.value
+    figures.packsReclaimed = counters.packsReclaimed.value
+    figures.indexRowsRead = counters.indexRowsRead.value
+    figures.diskReads = counters.poolReads.value
+    return figures
+  }
+}

@@ -1,0 +1,42 @@
+// XXH3, the hash of extents and of cache keys.
+import CXXHash
+
+/// XXH3-64 of bytes that come in pieces.
+struct StreamedChecksum: ~Copyable {
+  private let state: OpaquePointer
+
+  init() {
+    guard let state = XXH3_createState() else { preconditionFailure("out of memory") }
+    self.state = state
+    XXH3_64bits_reset(state)
+  }
+
+  deinit { XXH3_freeState(state) }
+
+  mutating func reset() { XXH3_64bits_reset(state) }
+
+  mutating func update(_ bytes: UnsafeRawBufferPointer) { XXH3_64bits_update(state, bytes.baseAddress, bytes.count) }
+
+  /// The hash of what came since the last reset; more may come after.
+  var value: UInt64 { XXH3_64bits_digest(state) }
+}
+
+/// XXH3-64 of bytes that are all there.
+func checksum(_ bytes: UnsafeRawBufferPointer) -> UInt64 { XXH3_64bits(bytes.baseAddress, bytes.count) }
+
+/// 128 bits that stand for a cache key. Equal hashes are never taken for equal keys: the key itself is compared.
+struct KeyHash: Hashable, Sendable {
+  let high: UInt64
+  let low: UInt64
+
+  init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+
+  init(_ text: String) {
+    var text = text
+    let hash = text.withUTF8 { XXH3_128bits($0.baseAddress, $0.count) }
+    self.init(high: hash.high64, low: hash.low64)
+  }
+}

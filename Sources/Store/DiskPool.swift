@@ -1,0 +1,70 @@
+// The threads that wait for the disk, so that no loop does.
+import Glibc
+
+/// A few threads that run what may block on a disk. Work is taken in the order it came.
+final class DiskPool: @unchecked Sendable {
+  private let monitor = Monitor()
+  // All of these under the monitor's lock.
+  private var waiting: [@Sendable () -> Void] = []
+  private var next = 0
+  private var idle = 0
+  private var isStopped = false
+  private var threads: [pthread_t] = []
+
+  init(threads count: Int) {
+    threads = (0..<max(1, count)).map { index in startThread("larder-disk-\(index)") { [self] in serve() } }
+  }
+
+  /// Runs `work` on one of the threads, or at once when the pool has stopped.
+  func submit(_ work: @escaping @Sendable () -> Void) {
+    monitor.lock()
+    guard !isStopped else {
+      monitor.unlock()
+      return work()
+    }
+    waiting.append(work)
+    let wakes = idle > 0
+    monitor.unlock()
+    if wakes { monitor.signal() }
+  }
+
+  /// Runs `work` on one of the threads and resumes on the caller's executor with what it returned.
+  func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
+    await withCheckedContinuation { continuation in
+      submit { continuation.resume(returning: work()) }
+    }
+  }
+
+  /// Finishes what was submitted and ends the threads; must not be called on one of them.
+  func stop() {
+    monitor.lock()
+    isStopped = true
+    let ending = threads
+    threads = []
+    monitor.unlock()
+    monitor.broadcast()
+    for thread in ending { pthread_join(thread, nil) }
+  }
+
+  private func serve() {
+    monitor.lock()
+    while true {
+      while next < waiting.count {
+        let work = waiting[next]
+        next += 1
+        if next == waiting.count {
+          waiting.removeAll(keepingCapacity: waiting.capacity <= 4096)
+          next = 0
+        }
+        monitor.unlock()
+        work()
+        monitor.lock()
+      }
+      if isStopped { break }
+      idle += 1
+      monitor.wait()
+      idle -= 1
+    }
+    monitor.unlock()
+  }
+}

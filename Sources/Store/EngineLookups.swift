@@ -1,0 +1,83 @@
+// Reading a key's responses from the index.
+import CachePolicy
+import Diagnostics
+import HTTPMessage
+import Spans
+
+extension Engine {
+  /// The responses of a key, with their representations; on a disk thread.
+  func loadEntries(_ key: CacheKey, _ hash: KeyHash) -> [StoredEntry] {
+    struct Row {
+      var response: StoredResponse
+      var id: UInt64
+      var record: RepresentationRecord
+      var usage: UsageRecord?
+      var extents: [Extent]
+    }
+    var rows: [Row] = []
+    do throws(IndexError) {
+      rows = try index.read(rows: counters.indexRowsRead) { reader -> [Row] in
+        var found: [ResponseRecord.Decoded] = []
+        reader.scan(.responses, prefix: IndexKey.key(hash)) { _, value in
+          do throws(RecordError) {
+            let decoded = try ResponseRecord.decode(value)
+            if decoded.key == key.text { found.append(decoded) }
+          } catch {
+            log.warning("cache: a response of \(key.text) in the index cannot be read: \(error)")
+          }
+        }
+        return found.compactMap { decoded in
+          let id = decoded.representation
+          guard let value = reader.get(.representations, IndexKey.representation(id)),
+            let record = try? RepresentationRecord.decode(value.span.bytes)
+          else { return nil }
+          let usage = reader.get(.usage, IndexKey.representation(id)).flatMap { try? UsageRecord.decode($0.span.bytes) }
+          var extents: [Extent] = []
+          if record.isPacked { extents = packedRows(of: id, reader) }
+          return Row(response: decoded.response, id: id, record: record, usage: usage, extents: extents)
+        }
+      }
+    } catch {
+      counters.readErrors.add(1)
+      log.error("cache: reading the index failed: \(error.explanation)")
+      return []
+    }
+    let entries = rows.map { row in
+      let representation = registry.find(row.id) {
+        Representation(
+          id: row.id, validator: row.record.validator,
+          state: Engine.state(of: row.record, allocated: row.usage?.allocated ?? 0, key: hash, extents: row.extents),
+          engine: self)
+      }
+      return StoredEntry(key: key, response: row.response, representation: representation)
+    }
+    return keys.load(key, hash, entries)
+  }
+
+  private func packedRows(of id: UInt64, _ reader: IndexReader) -> [Extent] {
+    var extents: [Extent] = []
+    reader.scan(.extents, prefix: IndexKey.representation(id)) { key, value in
+      if let lower = IndexKey.secondNumber(key), let extent = try? ExtentRecord.decode(value, lower: lower) {
+        extents.append(extent)
+      }
+    }
+    return extents
+  }
+
+  /// The state of a representation as the index has it.
+  private static func state(
+    of record: RepresentationRecord, allocated: UInt64, key: KeyHash, extents: [Extent]
+  ) -> RepresentationState {
+    var state = RepresentationState(
+      phase: .stored, body: record.isPacked ? .memory : .file, total: record.total, hasFile: !record.isPacked)
+    state.isRecorded = true
+    state.presentBytes = record.presentBytes
+    state.allocated = allocated
+    state.key = key
+    state.touched = record.touched
+    state.complete = record.complete
+    // A small body's extents are few, and it will be read.
+    if record.isPacked { state.load(0, extents) }
+    return state
+  }
+}

@@ -1,0 +1,144 @@
+import Diagnostics
+// Bringing bytes in from the disk, and checking them the first time.
+import Glibc
+import HTTPMessage
+import Spans
+import Synchronization
+
+extension Engine {
+  /// Makes the bytes of `window` resident and checked; returns those from its beginning on. On a disk thread.
+  func bringIn(_ representation: Representation, _ window: ByteSpan) throws(StoreError) -> StoredBytes {
+    if representation.state.withLock({ $0.body == .memory }) {
+      try loadBuffer(of: representation)
+      if let bytes = representation.inMemory(window) { return .memory(bytes) }
+      guard representation.state.withLock({ $0.body == .file }) else { throw .absent }
+    }
+    let file: OpenFile
+    do throws(SystemError) {
+      file = try openFile(of: representation, makes: false)
+    } catch {
+      guard error.code == ENOENT else {
+        counters.readErrors.add(1)
+        throw StoreError(error)
+      }
+      counters.missingData.add(1)
+      log.warning("cache: \(layout.body(representation.id)) is missing: its bytes are fetched again")
+      discard(representation)
+      throw .absent
+    }
+    let extents = representation.state.withLock { state -> [Extent] in
+      guard let segment = state.segments[Segment.number(of: window.lower)] else { return [] }
+      var found: [Extent] = []
+      var place = segment.index(beyond: window.lower)
+      var position = window.lower
+      while place < segment.extents.count, position < window.upper, segment.extents[place].lower <= position {
+        found.append(segment.extents[place])
+        position = segment.extents[place].upper
+        place += 1
+      }
+      return found
+    }
+    var end = window.lower
+    for extent in extents {
+      do throws(StoreError) {
+        try check(extent, of: representation, file)
+      } catch {
+        // What is good in front of it is served first; the next call meets the bad one.
+        if end > window.lower { break }
+        throw error
+      }
+      end = min(extent.upper, window.upper)
+    }
+    guard end > window.lower else { throw .absent }
+    posix_fadvise(file.descriptor, off_t(end), off_t(2 << 20), POSIX_FADV_WILLNEED)
+    return .file(file, offset: window.lower, count: Int(end - window.lower))
+  }
+
+  /// Reads an extent, and compares its checksum unless that was done before.
+  private func check(_ extent: Extent, of representation: Representation, _ file: OpenFile) throws(StoreError) {
+    let count = Int(extent.length)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 64)
+    defer { buffer.deallocate() }
+    let got: Int
+    do throws(SystemError) {
+      got = try calls.read(into: buffer, from: file.descriptor, at: extent.lower)
+    } catch {
+      counters.readErrors.add(1)
+      log.warning(
+        "cache: reading \(layout.body(representation.id)) at \(extent.lower) failed: \(error.explanation)")
+      throw StoreError(error)
+    }
+    let path = layout.body(representation.id)
+    guard got == count else {
+      drop(extent, of: representation, path: path, offset: extent.lower, .absent)
+      throw .absent
+    }
+    guard !extent.isChecked else { return }
+    counters.bytesChecked.add(count)
+    guard checksum(UnsafeRawBufferPointer(buffer)) == extent.checksum else {
+      drop(extent, of: representation, path: path, offset: extent.lower, .corrupted)
+      throw .corrupted
+    }
+    representation.state.withLock { $0.noteChecked(extent.lower, checksum: extent.checksum) }
+  }
+
+  /// Takes a bad extent out, so that it is fetched again.
+  func drop(_ extent: Extent, of representation: Representation, path: String, offset: UInt64, _ reason: StoreError) {
+    var removed: [Extent] = []
+    var charge: Int64 = 0
+    representation.state.withLock { state in
+      (removed, charge) = state.remove(from: Segment.number(of: extent.lower)) { found in
+        found.lower == extent.lower && found.checksum == extent.checksum && found.length == extent.length
+      }
+    }
+    guard !removed.isEmpty else { return }
+    let change = charge
+    space.change { $0.files = UInt64(max(0, Int64($0.files) + change)) }
+    if reason == .corrupted { counters.checksumErrors.add(1) } else { counters.missingData.add(1) }
+    let what = reason == .corrupted ? "does not have its checksum" : "is missing"
+    log.warning(
+      "cache: \(path): \(extent.length) bytes at offset \(offset) "
+        + "(bytes \(extent.lower)-\(extent.upper - 1) of a representation): \(what), dropped and fetched again")
+    let packed = removed.filter { $0.pack != 0 }
+    if !packed.isEmpty { inbox.release(packed) }
+    noteChange(representation)
+  }
+}
+
+extension Representation {
+  /// The bytes of a small body from `span.lower` on, if they are in memory.
+  func inMemory(_ span: ByteSpan) -> ArraySlice<UInt8>? {
+    state.withLock { state in
+      guard let buffer = state.buffer, let segment = state.segments[0],
+        let end = segment.presentEnd(from: span.lower, limit: span.upper), end <= UInt64(buffer.count)
+      else { return nil }
+      return buffer[Int(span.lower)..<Int(end)]
+    }
+  }
+}
+
+extension RepresentationState {
+  /// The bytes stand in a file from now on: rows are to be written anew. Returns the bytes charged for it.
+  mutating func becomeFile() -> UInt64 {
+    body = .file
+    buffer = nil
+    unpacked = 0
+    allocated = 0
+    isRecordDirty = true
+    guard var segment = segments[0] else { return 0 }
+    for extent in segment.extents {
+      segment.change(extent.lower) { extent in
+        extent.pack = 0
+        extent.packOffset = 0
+      }
+      dirty.insert(extent.lower)
+    }
+    segments[0] = segment
+    var base: UInt64 = 0
+    while let extent = segment.extents.last, base <= extent.lower {
+      allocated += UInt64(segment.blocks(around: base).nonzeroBitCount) * 4096
+      base += Extent.largest
+    }
+    return allocated
+  }
+}

@@ -1,0 +1,265 @@
+// Writing bytes into a representation as they come from upstream.
+import Glibc
+import Spans
+import Synchronization
+
+/// Appends bytes to a representation, for one fill on one loop.
+///
+/// Bytes go to memory or straight to the page cache, and readers see them when `write` returns. When the disk throttles,
+/// or the file is not open yet, they are kept here instead: `needsDrain` is true, and readers see them after `drain`.
+/// Bytes that are present already are passed over: nothing is stored twice.
+public final class ExtentWriter {
+  private let representation: Representation
+  private let engine: Engine
+  private let token: Int
+  private var isFinished = false
+  private var sum = StreamedChecksum()
+  /// The open extent `[opened, offset)`, or nothing when they are equal.
+  private var opened: UInt64
+  /// Up to here no byte is present, so that no look-up is needed.
+  private var freeUpTo: UInt64
+  /// Bytes for `[recorded, offset)` that wait for `drain`.
+  private var pending: [UInt8] = []
+  /// Where the next byte goes.
+  public private(set) var offset: UInt64
+
+  /// Where written bytes are taken from; without one they are written only while the store has room to spare.
+  public var reservation: Reservation?
+
+  init(_ representation: Representation, at offset: UInt64) {
+    self.representation = representation
+    self.offset = offset
+    engine = representation.engine
+    opened = offset
+    freeUpTo = offset
+    token = representation.state.withLock { state in
+      let token = state.token()
+      state.writers[token] = ByteSpan(offset, offset)
+      return token
+    }
+  }
+
+  deinit { representation.state.withLock { $0.writers[token] = nil } }
+
+  /// Whether bytes wait for `drain`.
+  public var needsDrain: Bool { !pending.isEmpty }
+
+  /// Appends bytes at `offset`. They are visible to readers on return, or after `drain()` if `needsDrain`.
+  ///
+  /// Where it throws (`noSpace`, `readOnly`, `io`; `absent` when the representation is gone), what was written before
+  /// stays and `offset` is behind the last byte of it.
+  public func write(_ bytes: RawSpan) throws(StoreError) {
+    var taken = 0
+    while taken < bytes.byteCount {
+      let rest = bytes.extracting(taken..<bytes.byteCount)
+      if offset >= freeUpTo, pending.isEmpty, let skipped = try findFree(rest.byteCount) {
+        taken += skipped
+        continue
+      }
+      let free = pending.isEmpty ? freeUpTo - offset : UInt64(rest.byteCount)
+      let count = Int(min(UInt64(rest.byteCount), free))
+      let part = rest.extracting(0..<count)
+      try take(part)
+      taken += count
+    }
+  }
+
+  /// Moves on over bytes that are present (bridging): ends the open extent.
+  public func skip(to position: UInt64) {
+    precondition(pending.isEmpty, "bytes wait for drain()")
+    precondition(position >= offset, "a writer does not go back")
+    close(at: position)
+  }
+
+  /// Hands what `write` kept to the disk threads and waits until readers can see it.
+  public func drain() async throws(StoreError) {
+    while !pending.isEmpty {
+      let bytes = pending
+      let start = offset - UInt64(bytes.count)
+      let (representation, engine) = (representation, engine)
+      let outcome = await engine.pool.run { () -> Result<Engine.WrittenTo, StoreError> in
+        do throws(StoreError) {
+          return .success(try engine.writeThrough(bytes, at: start, of: representation))
+        } catch {
+          return .failure(error)
+        }
+      }
+      pending = []
+      offset = start
+      switch outcome {
+      case .success(.memory): try write(bytes.span.bytes)
+      case .success(.file): try recordWritten(bytes)
+      case .failure(let error):
+        engine.noteWriteError(error, representation)
+        close(at: start)
+        throw error
+      }
+    }
+  }
+
+  /// Notes bytes that a disk thread wrote to the file. What became present meanwhile had the same value.
+  private func recordWritten(_ bytes: [UInt8]) throws(StoreError) {
+    var taken = 0
+    while taken < bytes.count {
+      if offset >= freeUpTo, let skipped = try findFree(bytes.count - taken) {
+        taken += skipped
+        continue
+      }
+      let count = Int(min(UInt64(bytes.count - taken), freeUpTo - offset))
+      bytes.withUnsafeBytes {
+        _ = record(UnsafeRawBufferPointer(rebasing: $0[taken..<taken + count]), isInMemory: false)
+      }
+      taken += count
+    }
+  }
+
+  /// Ends the open extent. Bytes that wait for `drain` are dropped: nobody has seen them.
+  public func finish() {
+    let end = offset - UInt64(pending.count)
+    pending = []
+    close(at: end)
+    representation.state.withLock { $0.writers[token] = nil }
+  }
+
+  private func close(at position: UInt64) {
+    offset = position
+    opened = position
+    freeUpTo = position
+    sum.reset()
+    representation.state.withLock { $0.writers[token] = ByteSpan(position, position) }
+  }
+
+  /// Looks up what is free from `offset` on; returns how many of the next `count` bytes are present and passed over.
+  private func findFree(_ count: Int) throws(StoreError) -> Int? {
+    enum Place {
+      case gone
+      case present(UInt64)
+      case free(UInt64)
+    }
+    let place = representation.state.withLock { state -> Place in
+      guard state.phase != .gone else { return .gone }
+      let number = Segment.number(of: offset)
+      let end = (number + 1) * Segment.size
+      guard let segment = state.segments[number] else { return .free(end) }
+      if let present = segment.presentEnd(from: offset, limit: end) { return .present(present) }
+      return .free(segment.nextLower(after: offset) ?? end)
+    }
+    switch place {
+    case .gone: throw .absent
+    case .present(let end):
+      let skipped = min(end - offset, UInt64(count))
+      close(at: offset + skipped)
+      return Int(skipped)
+    case .free(let end):
+      freeUpTo = end
+      return nil
+    }
+  }
+
+  /// Writes bytes none of which is present, or keeps them.
+  private func take(_ bytes: RawSpan) throws(StoreError) {
+    guard engine.mayWrite(reservation, UInt64(bytes.byteCount)) else { throw .noSpace }
+    if !pending.isEmpty {
+      keep(bytes)
+      return
+    }
+    enum Way {
+      case memory
+      case file(OpenFile)
+      case later
+    }
+    let end = offset + UInt64(bytes.byteCount)
+    let way = representation.state.withLock { state -> Way in
+      switch state.body {
+      case .memory:
+        guard end <= UInt64(engine.options.smallBody), state.buffer != nil || state.presentBytes == 0 else {
+          return .later
+        }
+        return .memory
+      case .file:
+        state.fileWasUsed = true
+        guard !state.punching.contains(Segment.number(of: offset)) else { return .later }
+        return state.file.map(Way.file) ?? .later
+      }
+    }
+    switch way {
+    case .later: keep(bytes)
+    case .memory:
+      // It may have become a file's in between.
+      if !bytes.withUnsafeBytes({ record($0, isInMemory: true) }) { keep(bytes) }
+    case .file(let file):
+      if engine.throttle.isClosed {
+        engine.counters.throttledWrites.add(1)
+        keep(bytes)
+        return
+      }
+      let start = monotonicNanoseconds()
+      let outcome = bytes.withUnsafeBytes { pointer -> Result<Void, SystemError> in
+        do throws(SystemError) {
+          return .success(try engine.calls.write(pointer, to: file.descriptor, at: offset))
+        } catch {
+          return .failure(error)
+        }
+      }
+      engine.throttle.note(monotonicNanoseconds() - start, bytes: bytes.byteCount)
+      switch outcome {
+      case .success: bytes.withUnsafeBytes { _ = record($0, isInMemory: false) }
+      case .failure(let error):
+        engine.noteWriteError(StoreError(error), representation)
+        throw StoreError(error)
+      }
+    }
+  }
+
+  private func keep(_ bytes: RawSpan) {
+    bytes.withUnsafeBytes { pending.append(contentsOf: $0) }
+    offset += UInt64(bytes.byteCount)
+  }
+
+  /// Notes bytes as present that have just been written, or that are put into memory here, extent by extent. False,
+  /// and nothing happened, when they are for memory and the body has moved to a file.
+  private func record(_ bytes: UnsafeRawBufferPointer, isInMemory: Bool) -> Bool {
+    var pieces: [(lower: UInt64, upper: UInt64, checksum: UInt64)] = []
+    var done = 0
+    let start = offset
+    while done < bytes.count {
+      let boundary = (offset / Extent.largest + 1) * Extent.largest
+      let count = min(bytes.count - done, Int(boundary - offset))
+      sum.update(UnsafeRawBufferPointer(rebasing: bytes[done..<done + count]))
+      offset += UInt64(count)
+      done += count
+      pieces.append((opened, offset, sum.value))
+      if offset == boundary {
+        opened = offset
+        sum.reset()
+      }
+    }
+    guard engine.record(representation, pieces, writer: token, memory: isInMemory ? (bytes, start) : nil) else {
+      close(at: start)
+      return false
+    }
+    engine.counters.bytesWritten.add(bytes.count)
+    reservation?.consume(UInt64(bytes.count))
+    return true
+  }
+}
+
+/// Notices that writes block: the kernel makes a writer wait when too much is dirty, and a loop must not wait.
+final class Throttle: Sendable {
+  /// A write of a window takes some 0.1 ms; one that took this long was made to wait.
+  private static let slow: UInt64 = 4_000_000
+  /// How long writes then go to the disk threads.
+  private static let closed: UInt64 = 500_000_000
+
+  private let closedUntil = Atomic<UInt64>(0)
+
+  var isClosed: Bool {
+    let until = closedUntil.load(ordering: .relaxed)
+    return until != 0 && monotonicNanoseconds() < until
+  }
+
+  func note(_ nanoseconds: UInt64, bytes: Int) {
+    guard nanoseconds > Throttle.slow else { return }
+    closedUntil.store(monotonicNanoseconds() + Throttle.closed, ordering: .relaxed)
+  }
+}

@@ -1,0 +1,104 @@
+// What loops and disk threads leave for the index thread.
+
+/// A representation's data that is to be deleted because nobody can reach it any more.
+struct Deletion: Sendable {
+  var id: UInt64
+  /// Items of packs that are not meant any more.
+  var places: [Extent]
+  /// Whether the index may have rows of it.
+  var isRecorded: Bool
+  /// Bytes of its own file.
+  var allocated: UInt64
+}
+
+/// What somebody waits for.
+enum Command: Sendable {
+  /// Write a journal batch with all that has changed.
+  case flush(@Sendable () -> Void)
+  /// Make all that has changed durable.
+  case commit(@Sendable () -> Void)
+  /// Evict until so many bytes can be promised, or nothing is left to evict.
+  case makeRoom(UInt64, @Sendable () -> Void)
+  case stop
+  /// End without writing anything more, as if the process had been killed.
+  case abandon
+}
+
+/// A box with a lock; putting something in never waits for the disk.
+final class Inbox: @unchecked Sendable {
+  struct Content {
+    var changed: [Representation] = []
+    var used: [UInt64] = []
+    var deletions: [Deletion] = []
+    var released: [Extent] = []
+    var commands: [Command] = []
+    var hasKeys = false
+    var needsRoom = false
+
+    /// Whether something waits that a flush would persist.
+    var hasChanges: Bool { hasKeys || !changed.isEmpty || !deletions.isEmpty || !released.isEmpty || !used.isEmpty }
+    fileprivate var isUrgent: Bool { !commands.isEmpty || needsRoom }
+  }
+
+  private let monitor = Monitor()
+  private var content = Content()
+  private var isWaitingForAnything = false
+
+  private func put(_ body: (inout Content) -> Void) {
+    monitor.lock()
+    body(&content)
+    let wakes = isWaitingForAnything || content.isUrgent
+    isWaitingForAnything = false
+    monitor.unlock()
+    if wakes { monitor.signal() }
+  }
+
+  func enqueue(_ representation: Representation) { put { $0.changed.append(representation) } }
+
+  func noteUse(_ id: UInt64) { put { $0.used.append(id) } }
+
+  func delete(_ deletion: Deletion) { put { $0.deletions.append(deletion) } }
+
+  func release(_ extents: [Extent]) { put { $0.released += extents } }
+
+  func noteKeys() { put { $0.hasKeys = true } }
+
+  func send(_ command: Command) { put { $0.commands.append(command) } }
+
+  func wakeForRoom() { put { $0.needsRoom = true } }
+
+  /// What has changed, without waiting; commands stay.
+  func takeChanges() -> Content {
+    monitor.lock()
+    defer { monitor.unlock() }
+    var taken = content
+    taken.commands = []
+    let commands = content.commands
+    content = Content()
+    content.commands = commands
+    return taken
+  }
+
+  /// Waits for commands, or until there were changes for `interval` nanoseconds, or until `deadline`; returns what is
+  /// there. A deadline of nil is none.
+  func take(changesAfter interval: UInt64, deadline: UInt64?) -> Content {
+    monitor.lock()
+    defer { monitor.unlock() }
+    var changesDue: UInt64?
+    while !content.isUrgent {
+      let now = monotonicNanoseconds()
+      if content.hasChanges, changesDue == nil { changesDue = now + interval }
+      let due = [changesDue, deadline].compactMap { $0 }.min()
+      if let due {
+        if now >= due { break }
+        monitor.wait(until: due)
+      } else {
+        isWaitingForAnything = true
+        monitor.wait()
+        isWaitingForAnything = false
+      }
+    }
+    defer { content = Content() }
+    return content
+  }
+}

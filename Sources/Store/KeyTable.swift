@@ -1,0 +1,222 @@
+// The cache keys that are in memory, and a fingerprint of each that is only on the disk.
+import CachePolicy
+import Synchronization
+
+/// What is known of one key. Whatever has not been committed is always here, so that the index is never asked for it.
+struct KeyState {
+  /// The entry of a variant; nil where it was removed and the index may still have it.
+  var variants: [UInt64: StoredEntry?] = [:]
+  let key: CacheKey
+  /// Whether the variants are all there are.
+  var isLoaded: Bool
+  /// The commit that brings the last change to the disk; `.max` before one is known.
+  var dirtyGeneration: UInt64 = 0
+  var wasUsed = true
+  var cost = 0
+
+  var entries: [StoredEntry] { variants.values.compactMap { $0 } }
+}
+
+/// A change of a key that has not been made durable.
+struct KeyChange: Hashable {
+  let hash: KeyHash
+  let variant: UInt64
+}
+
+/// Keys spread over locks by their hash.
+final class KeyTable: Sendable {
+  struct Shard {
+    var states: [KeyHash: KeyState] = [:]
+    /// Of keys the index may have, once it has been read; also of those in memory.
+    var fingerprints = Fingerprints()
+    var changes: Set<KeyChange> = []
+    /// Keys in about the order they came in; a key may stand here more than once.
+    var queue: [KeyHash] = []
+    var cost = 0
+  }
+
+  /// What a look-up in memory says.
+  enum Lookup {
+    case known([StoredEntry])
+    case onDisk
+  }
+
+  private final class Lane: Sendable {
+    let shard = Mutex(Shard())
+  }
+
+  private let lanes: [Lane] = (0..<16).map { _ in Lane() }
+  /// Whether the fingerprints of all keys in the index are there.
+  let isWarm = Atomic<Bool>(false)
+  private let committed: Atomic<UInt64> = Atomic(0)
+  private let costLimit: Int
+
+  init(costLimit: Int) { self.costLimit = max(1, costLimit / 16) }
+
+  private func withShard<Value>(_ hash: KeyHash, _ body: (inout sending Shard) -> sending Value) -> sending Value {
+    lanes[Int(truncatingIfNeeded: hash.low & 15)].shard.withLock(body)
+  }
+
+  func lookup(_ key: CacheKey, _ hash: KeyHash) -> Lookup {
+    withShard(hash) { shard in
+      if let index = shard.states.index(forKey: hash) {
+        shard.states.values[index].wasUsed = true
+        let state = shard.states.values[index]
+        if state.isLoaded { return .known(state.key == key ? state.entries : []) }
+        return .onDisk
+      }
+      if isWarm.load(ordering: .acquiring), !shard.fingerprints.contains(hash.high) { return .known([]) }
+      return .onDisk
+    }
+  }
+
+  /// Takes in what the index has; what was changed meanwhile stays. Returns all entries of the key.
+  func load(_ key: CacheKey, _ hash: KeyHash, _ found: [StoredEntry]) -> [StoredEntry] {
+    withShard(hash) { shard in
+      var state = shard.states[hash] ?? KeyState(key: key, isLoaded: false)
+      guard state.key == key else { return [] }
+      if !state.isLoaded {
+        for entry in found where state.variants.index(forKey: entry.variant) == nil {
+          state.variants[entry.variant] = .some(entry)
+        }
+        state.isLoaded = true
+      }
+      keep(state, hash, &shard)
+      return state.entries
+    }
+  }
+
+  /// What a change put aside.
+  struct Replaced {
+    var entries: [StoredEntry] = []
+  }
+
+  /// Puts an entry in; returns the one it replaces, if that is known.
+  func put(_ entry: StoredEntry, _ hash: KeyHash) -> Replaced {
+    withShard(hash) { shard in
+      var state = shard.states[hash] ?? KeyState(key: entry.key, isLoaded: isUnknown(hash, shard))
+      var replaced = Replaced()
+      if state.key != entry.key {
+        // Another key with the same 128 bits: it makes way.
+        replaced.entries = state.entries
+        for variant in state.variants.keys { shard.changes.insert(KeyChange(hash: hash, variant: variant)) }
+        let variants = state.variants.mapValues { _ in StoredEntry?.none }
+        state = KeyState(variants: variants, key: entry.key, isLoaded: false)
+      } else if let old = state.variants[entry.variant] ?? nil {
+        replaced.entries = [old]
+      }
+      state.variants[entry.variant] = .some(entry)
+      change(&state, KeyChange(hash: hash, variant: entry.variant), &shard)
+      shard.fingerprints.insert(hash.high)
+      return replaced
+    }
+  }
+
+  /// Takes entries out for which it is true; returns them.
+  func remove(_ hash: KeyHash, where isRemoved: (StoredEntry) -> Bool) -> Replaced {
+    withShard(hash) { shard in
+      guard var state = shard.states[hash] else { return Replaced() }
+      var replaced = Replaced()
+      for entry in state.entries where isRemoved(entry) {
+        replaced.entries.append(entry)
+        state.variants[entry.variant] = .some(nil)
+        change(&state, KeyChange(hash: hash, variant: entry.variant), &shard)
+      }
+      return replaced
+    }
+  }
+
+  /// Notes that a variant the index has is to go, whether it is in memory or not.
+  func bury(_ key: CacheKey, _ hash: KeyHash, variant: UInt64, where isRemoved: (StoredEntry) -> Bool) -> StoredEntry? {
+    withShard(hash) { shard in
+      var state = shard.states[hash] ?? KeyState(key: key, isLoaded: false)
+      guard state.key == key else { return nil }
+      let present = state.variants[variant] ?? nil
+      if let present, !isRemoved(present) { return nil }
+      state.variants[variant] = .some(nil)
+      change(&state, KeyChange(hash: hash, variant: variant), &shard)
+      return present
+    }
+  }
+
+  /// The changes since the last call, each with the entry it left.
+  func takeChanges(generation: UInt64) -> [(change: KeyChange, entry: StoredEntry?)] {
+    var taken: [(change: KeyChange, entry: StoredEntry?)] = []
+    for lane in lanes {
+      let part = lane.shard.withLock { shard -> [(change: KeyChange, entry: StoredEntry?)] in
+        let changes = shard.changes
+        shard.changes = []
+        return changes.map { change in
+          shard.states[change.hash]?.dirtyGeneration = generation
+          return (change, shard.states[change.hash]?.variants[change.variant] ?? nil)
+        }
+      }
+      taken += part
+    }
+    return taken
+  }
+
+  func hasChanges() -> Bool {
+    lanes.contains { lane in lane.shard.withLock { !$0.changes.isEmpty } }
+  }
+
+  /// Everything up to this commit is durable: those keys may be forgotten.
+  func didCommit(_ generation: UInt64) { committed.store(generation, ordering: .relaxed) }
+
+  /// Notes a key that the index has.
+  func note(_ hash: KeyHash) {
+    withShard(hash) { shard in shard.fingerprints.insert(hash.high) }
+  }
+
+  /// Notes that the index has nothing under a key any more, unless something was stored meanwhile.
+  func forget(_ hash: KeyHash) {
+    withShard(hash) { shard in
+      if let state = shard.states[hash], !state.entries.isEmpty || !state.isLoaded { return }
+      shard.fingerprints.remove(hash.high)
+    }
+  }
+
+  var count: Int { lanes.reduce(0) { sum, lane in sum + lane.shard.withLock { $0.fingerprints.count } } }
+
+  /// Whether the index certainly has nothing under this key.
+  private func isUnknown(_ hash: KeyHash, _ shard: Shard) -> Bool {
+    isWarm.load(ordering: .acquiring) && !shard.fingerprints.contains(hash.high)
+  }
+
+  private func change(_ state: inout KeyState, _ change: KeyChange, _ shard: inout Shard) {
+    state.dirtyGeneration = .max
+    shard.changes.insert(change)
+    keep(state, change.hash, &shard)
+  }
+
+  private func keep(_ state: KeyState, _ hash: KeyHash, _ shard: inout Shard) {
+    var state = state
+    let before = shard.states[hash]?.cost
+    state.cost = state.entries.reduce(160 + state.key.text.utf8.count) { $0 + $1.cost }
+    shard.cost += state.cost - (before ?? 0)
+    shard.states[hash] = state
+    if before == nil { shard.queue.append(hash) }
+    if shard.cost > costLimit { shrink(&shard) }
+  }
+
+  /// Forgets keys that were not used for long and have nothing uncommitted; a bounded number a call.
+  private func shrink(_ shard: inout Shard) {
+    let committed = committed.load(ordering: .relaxed)
+    var again: [KeyHash] = []
+    var looked = 0
+    while shard.cost > costLimit, looked < min(64, shard.queue.count) {
+      let hash = shard.queue[looked]
+      looked += 1
+      guard let state = shard.states[hash] else { continue }
+      if state.wasUsed || state.dirtyGeneration > committed {
+        shard.states[hash]?.wasUsed = false
+        again.append(hash)
+      } else {
+        shard.cost -= state.cost
+        shard.states[hash] = nil
+      }
+    }
+    shard.queue.removeFirst(looked)
+    shard.queue += again
+  }
+}

@@ -1,0 +1,76 @@
+import CLMDB
+// A lock with a condition, for the threads that may block.
+import Glibc
+
+/// A mutex and its condition variable. Only the store's own threads wait on it; a loop thread just signals.
+final class Monitor: @unchecked Sendable {
+  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+  private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+
+  init() {
+    pthread_mutex_init(mutex, nil)
+    var attributes = pthread_condattr_t()
+    pthread_condattr_init(&attributes)
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+    pthread_cond_init(condition, &attributes)
+    pthread_condattr_destroy(&attributes)
+  }
+
+  deinit {
+    pthread_cond_destroy(condition)
+    pthread_mutex_destroy(mutex)
+    condition.deallocate()
+    mutex.deallocate()
+  }
+
+  func lock() { pthread_mutex_lock(mutex) }
+
+  func unlock() { pthread_mutex_unlock(mutex) }
+
+  /// Waits for a signal; the lock is held on entry and on return. May return without one.
+  func wait() { pthread_cond_wait(condition, mutex) }
+
+  /// The same, but returns at `deadline` (nanoseconds of the monotonic clock) at the latest.
+  func wait(until deadline: UInt64) {
+    var moment = timespec(tv_sec: Int(deadline / 1_000_000_000), tv_nsec: Int(deadline % 1_000_000_000))
+    pthread_cond_timedwait(condition, mutex, &moment)
+  }
+
+  func signal() { pthread_cond_signal(condition) }
+
+  func broadcast() { pthread_cond_broadcast(condition) }
+}
+
+/// Nanoseconds of the monotonic clock.
+func monotonicNanoseconds() -> UInt64 {
+  var moment = timespec()
+  clock_gettime(CLOCK_MONOTONIC, &moment)
+  return UInt64(moment.tv_sec) * 1_000_000_000 + UInt64(moment.tv_nsec)
+}
+
+/// Seconds since 1970.
+func wallSeconds() -> UInt64 {
+  var moment = timespec()
+  clock_gettime(CLOCK_REALTIME, &moment)
+  return UInt64(max(0, moment.tv_sec))
+}
+
+/// Runs `body` on a new thread of this name; returns what joins it.
+func startThread(_ name: String, _ body: @escaping @Sendable () -> Void) -> pthread_t {
+  final class Box {
+    let body: @Sendable () -> Void
+    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+  }
+  var thread = pthread_t()
+  let context = Unmanaged.passRetained(Box(body)).toOpaque()
+  let outcome = pthread_create(
+    &thread, nil,
+    { context in
+      guard let context else { return nil }
+      Unmanaged<Box>.fromOpaque(context).takeRetainedValue().body()
+      return nil
+    }, context)
+  precondition(outcome == 0, "no thread to be had: \(String(cString: strerror(outcome)))")
+  pthread_setname_np(thread, name)
+  return thread
+}

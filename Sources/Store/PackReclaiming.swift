@@ -1,0 +1,108 @@
+import Diagnostics
+// Getting the space of dead small bodies back.
+import Glibc
+import Synchronization
+
+extension IndexThread {
+  /// Copies the live items out of the packs of which at least `part` is dead, and removes those packs.
+  func reclaimPacks(atLeast part: Double) {
+    var batch = Operations()
+    var isDone = false
+    for _ in 0..<8 {
+      guard let number = packs.mostDead(atLeast: part), let record = packs.packs[number] else { break }
+      if record.live > 0 {
+        guard copyLive(from: number, &batch) else { break }
+      }
+      packs.forget(number)
+      batch.delete(.packs, IndexKey.pack(number))
+      doomed.append(.pack(number, size: record.size))
+      engine.counters.packsReclaimed.add(1)
+      isDone = true
+    }
+    guard isDone else { return }
+    for (number, record) in packs.takeChanged() { batch.put(.packs, IndexKey.pack(number), record.encoded()) }
+    add(batch)
+    commit()
+  }
+
+  /// False when the copies could not be made durable: nothing has changed then.
+  private func copyLive(from number: UInt32, _ batch: inout Operations) -> Bool {
+    var moved: [(id: UInt64, extent: Extent)] = []
+    var size: UInt64 = 0
+    do throws(SystemError) {
+      let descriptor = try engine.calls.open(engine.layout.pack(number), flags: O_RDONLY)
+      defer { close(descriptor) }
+      for item in packs.items(of: number) {
+        guard let extent = meant(item, in: number) else { continue }
+        var bytes = [UInt8](repeating: 0, count: Int(item.length))
+        let got = bytes.withUnsafeMutableBytes {
+          try? engine.calls.read(into: $0, from: descriptor, at: UInt64(item.offset))
+        }
+        // A bad item is not copied: reading it fails then, and it is fetched again.
+        guard got == bytes.count, bytes.withUnsafeBytes({ checksum($0) }) == extent.checksum else { continue }
+        let place = try packs.append(id: item.id, lower: item.lower, checksum: item.checksum, bytes: bytes[...])
+        size += UInt64(bytes.count + PackStore.headerSize)
+        if let file = packs.file { unsyncedPacks[place.pack] = file }
+        var copy = extent
+        copy.pack = place.pack
+        copy.packOffset = place.offset
+        moved.append((item.id, copy))
+      }
+      try packs.writeTail()
+      // Now, not at the commit: whoever was not in memory has no other copy to fall back on.
+      for file in unsyncedPacks.values { try engine.calls.sync(file.descriptor) }
+    } catch {
+      engine.counters.writeErrors.add(1)
+      engine.log.warning("cache: copying out of \(engine.layout.pack(number)) failed: \(error.explanation)")
+      for (_, extent) in moved { packs.release(extent.pack, length: extent.length) }
+      packs.endPack()
+      return false
+    }
+    engine.space.change { $0.packs += size }
+    for (id, extent) in moved { move(id, to: extent, from: number, &batch) }
+    return true
+  }
+
+  /// The extent an item is meant for, if the index (or memory, which is newer) still says so.
+  private func meant(_ item: PackStore.Item, in number: UInt32) -> Extent? {
+    let isThis = { (extent: Extent) in extent.pack == number && extent.packOffset == item.offset }
+    if let representation = engine.registry.find(item.id) {
+      let known = representation.state.withLock { state -> Extent?? in
+        guard let segment = state.segments[0], segment.isLoaded else { return nil }
+        return segment.extent(beginningAt: item.lower)
+      }
+      if let known { return known.flatMap { isThis($0) ? $0 : nil } }
+    }
+    let row = try? engine.index.read { $0.get(.extents, IndexKey.extent(item.id, item.lower)) }
+    guard let value = row ?? nil, let extent = try? ExtentRecord.decode(value.span.bytes, lower: item.lower),
+      usage.contains(item.id)
+    else { return nil }
+    return isThis(extent) ? extent : nil
+  }
+
+  private func move(_ id: UInt64, to extent: Extent, from number: UInt32, _ batch: inout Operations) {
+    var isStillMeant = true
+    if let representation = engine.registry.find(id) {
+      isStillMeant = representation.state.withLock { state in
+        guard let known = state.segments[0]?.extent(beginningAt: extent.lower) else {
+          return state.segments[0]?.isLoaded != true
+        }
+        guard known.pack == number, known.length == extent.length, known.checksum == extent.checksum else {
+          return false
+        }
+        state.segments[0]?.change(extent.lower) { known in
+          known.pack = extent.pack
+          known.packOffset = extent.packOffset
+        }
+        state.segments[0]?.dirtyGeneration = generation
+        return true
+      }
+      held[id] = representation
+    }
+    guard isStillMeant else {
+      packs.release(extent.pack, length: extent.length)
+      return
+    }
+    batch.put(.extents, IndexKey.extent(id, extent.lower), ExtentRecord.encode(extent))
+  }
+}

@@ -1,0 +1,172 @@
+// Small bodies on the disk: many in one append-only file.
+import Glibc
+
+/// Where bytes stand in a pack.
+struct PackPlace: Equatable, Sendable {
+  var pack: UInt32
+  var offset: UInt32
+}
+
+/// The pack files; belongs to the index thread, but for reading.
+///
+/// A pack is a run of items: representation, lower bound, length, checksum, then the bytes. So a pack says itself what
+/// is in it, and the index says which of that is still meant.
+struct PackStore: ~Copyable {
+  /// A pack takes no more items when it has this size.
+  static let fullSize: UInt64 = 64 << 20
+  static let headerSize = 28
+
+  private let layout: Layout
+  private let calls: SystemCalls
+  private let pool: DiskPool
+  private(set) var packs: [UInt32: PackRecord] = [:]
+  private(set) var changed: Set<UInt32> = []
+  /// Bytes of all packs that are meant.
+  private(set) var liveBytes: UInt64 = 0
+  private(set) var current: UInt32 = 0
+  private var nextNumber: UInt32
+  /// The pack that is written to; nil before the first item.
+  private(set) var file: OpenFile?
+  /// Items that are to be written at `flushed`.
+  private var tail: [UInt8] = []
+  private var flushed: UInt64 = 0
+
+  init(layout: Layout, calls: SystemCalls, pool: DiskPool, packs: [UInt32: PackRecord], nextNumber: UInt32) {
+    self.layout = layout
+    self.calls = calls
+    self.pool = pool
+    self.packs = packs
+    self.nextNumber = nextNumber
+    liveBytes = packs.values.reduce(0) { $0 + $1.live }
+  }
+
+  var totalSize: UInt64 { packs.values.reduce(0) { $0 + $1.size } }
+
+  /// Lays an item out for writing. It counts as live at once.
+  mutating func append(id: UInt64, lower: UInt64, checksum: UInt64, bytes: ArraySlice<UInt8>) throws(SystemError)
+    -> PackPlace
+  {
+    if file == nil || flushed + UInt64(tail.count) >= PackStore.fullSize { try beginPack() }
+    if tail.count >= 4 << 20 { try writeTail() }
+    let offset = flushed + UInt64(tail.count) + UInt64(PackStore.headerSize)
+    tail.put(id)
+    tail.put(lower)
+    tail.put(UInt32(bytes.count))
+    tail.put(checksum)
+    tail.append(contentsOf: bytes)
+    let size = UInt64(PackStore.headerSize + bytes.count)
+    packs[current, default: PackRecord(size: 0, live: 0)].size += size
+    packs[current]?.live += size
+    liveBytes += size
+    changed.insert(current)
+    return PackPlace(pack: current, offset: UInt32(offset))
+  }
+
+  private mutating func beginPack() throws(SystemError) {
+    try writeTail()
+    while true {
+      let number = nextNumber
+      nextNumber += 1
+      do throws(SystemError) {
+        let descriptor = try calls.open(layout.pack(number), flags: O_RDWR | O_CREAT | O_EXCL)
+        file = OpenFile(descriptor: descriptor, pool: pool)
+      } catch {
+        if error.code == EEXIST { continue }
+        throw error
+      }
+      current = number
+      flushed = 0
+      return
+    }
+  }
+
+  /// Writes what was laid out. Where it throws, this pack takes no more, and its unwritten items must be laid out again.
+  mutating func writeTail() throws(SystemError) {
+    guard !tail.isEmpty, let file else { return }
+    let bytes = tail
+    tail = []
+    let calls = self.calls
+    let offset = flushed
+    let outcome = bytes.withUnsafeBytes { pointer -> Result<Void, SystemError> in
+      do throws(SystemError) {
+        return .success(try calls.write(pointer, to: file.descriptor, at: offset))
+      } catch {
+        return .failure(error)
+      }
+    }
+    flushed += UInt64(bytes.count)
+    if case .failure(let error) = outcome {
+      self.file = nil
+      throw error
+    }
+  }
+
+  /// Nothing more goes into the current pack.
+  mutating func endPack() { file = nil }
+
+  /// An item is not meant any more.
+  mutating func release(_ pack: UInt32, length: UInt32) {
+    guard let record = packs[pack] else { return }
+    let dead = min(record.live, UInt64(length) + UInt64(PackStore.headerSize))
+    packs[pack]?.live = record.live - dead
+    liveBytes -= dead
+    changed.insert(pack)
+  }
+
+  /// The packs whose rows changed since the last call.
+  mutating func takeChanged() -> [(pack: UInt32, record: PackRecord)] {
+    defer { changed = [] }
+    return changed.compactMap { number in packs[number].map { (number, $0) } }
+  }
+
+  /// The pack with the largest part of dead bytes, if that is at least `part`; never the one written to.
+  func mostDead(atLeast part: Double) -> UInt32? {
+    func dead(_ record: PackRecord) -> Double { 1 - Double(record.live) / Double(max(record.size, 1)) }
+    let candidates = packs.filter { $0.key != current || file == nil }
+    guard let found = candidates.max(by: { dead($0.value) < dead($1.value) }), dead(found.value) >= part else {
+      return nil
+    }
+    return found.key
+  }
+
+  /// Takes a pack out of the books; its file is the caller's to remove once the index says so too.
+  mutating func forget(_ pack: UInt32) {
+    liveBytes -= packs[pack]?.live ?? 0
+    packs[pack] = nil
+    changed.remove(pack)
+  }
+
+  /// An item of a pack.
+  struct Item {
+    var id: UInt64
+    var lower: UInt64
+    var checksum: UInt64
+    var length: UInt32
+    var offset: UInt32
+  }
+
+  /// What a pack says is in it, up to `size`.
+  func items(of pack: UInt32) -> [Item] {
+    guard let record = packs[pack], let descriptor = try? calls.open(layout.pack(pack), flags: O_RDONLY) else {
+      return []
+    }
+    defer { close(descriptor) }
+    var items: [Item] = []
+    var offset: UInt64 = 0
+    var header = [UInt8](repeating: 0, count: PackStore.headerSize)
+    while offset + UInt64(PackStore.headerSize) <= record.size {
+      let count = header.withUnsafeMutableBytes { try? calls.read(into: $0, from: descriptor, at: offset) }
+      var reader = RecordReader()
+      let span = header.span.bytes
+      guard count == PackStore.headerSize, let id: UInt64 = try? reader.number(span),
+        let lower: UInt64 = try? reader.number(span), let length: UInt32 = try? reader.number(span),
+        let sum: UInt64 = try? reader.number(span), length > 0
+      else { break }
+      offset += UInt64(PackStore.headerSize)
+      items.append(
+        Item(id: id, lower: lower, checksum: sum, length: length, offset: UInt32(truncatingIfNeeded: offset)))
+      offset += UInt64(length)
+    }
+    return items
+  }
+}

@@ -1,0 +1,130 @@
+// Reading a representation's bytes: what may be sent at once, and what the disk threads bring in first.
+import Glibc
+public import Spans
+import Synchronization
+
+/// Bytes that can be sent without waiting for the disk.
+public enum StoredBytes: Sendable {
+  /// Bytes in memory; never empty.
+  case memory(ArraySlice<UInt8>)
+  /// A region of a file; `count` is never 0.
+  case file(OpenFile, offset: UInt64, count: Int)
+
+  /// How many bytes.
+  public var count: Int {
+    switch self {
+    case .memory(let bytes): bytes.count
+    case .file(_, _, let count): count
+    }
+  }
+
+  /// Copies the bytes out; nil when the file gives fewer than it should. For small parts and tests: blocks on a disk.
+  public func copied() -> [UInt8]? {
+    switch self {
+    case .memory(let bytes): return Array(bytes)
+    case .file(let file, let offset, let count):
+      var bytes = [UInt8](repeating: 0, count: count)
+      let calls = SystemCalls()
+      let got = bytes.withUnsafeMutableBytes { try? calls.read(into: $0, from: file.descriptor, at: offset) }
+      return got == count ? bytes : nil
+    }
+  }
+}
+
+extension Representation {
+  /// The most bytes one call gives.
+  static let window: UInt64 = 1 << 20
+
+  private enum Step {
+    case ready(StoredBytes)
+    /// Checked bytes of an open file: ready if they are resident.
+    case probe(OpenFile, ByteSpan)
+    case load(segment: UInt64)
+    case bringIn(ByteSpan)
+    case absent
+  }
+
+  /// What is present from `span.lower` on, at most 1 MiB and perhaps less than asked, never nothing; in memory or in the
+  /// page cache, and checked since the store was opened.
+  ///
+  /// Returns without suspending when that is known to be so. Throws `absent` when the first byte is not there (it may
+  /// have been evicted, or lost behind the store's back), `corrupted` when it was found not to be what was written and
+  /// was dropped, `io` when the disk failed.
+  public func bytes(in span: ByteSpan) async throws(StoreError) -> StoredBytes {
+    guard !span.isEmpty else { throw .absent }
+    var attempts = 0
+    while attempts < 4 {
+      attempts += 1
+      switch state.withLock({ Self.step(&$0, span) }) {
+      case .ready(let bytes): return bytes
+      case .absent: throw .absent
+      case .load(let segment):
+        let isLoaded = await engine.pool.run { [self] in engine.loadSegment(of: self, segment) }
+        guard isLoaded else { throw .io(EIO) }
+      case .probe(let file, let window):
+        if isResident(file, window) {
+          return .file(file, offset: window.lower, count: Int(window.count))
+        }
+        return try await broughtIn(window)
+      case .bringIn(let window):
+        return try await broughtIn(window)
+      }
+    }
+    throw .absent
+  }
+
+  private func broughtIn(_ window: ByteSpan) async throws(StoreError) -> StoredBytes {
+    engine.counters.poolReads.add(1)
+    let outcome = await engine.pool.run { [self] () -> Result<StoredBytes, StoreError> in
+      do throws(StoreError) {
+        return .success(try engine.bringIn(self, window))
+      } catch {
+        return .failure(error)
+      }
+    }
+    return try outcome.get()
+  }
+
+  /// A byte of every 128 KiB and the last one: read-ahead and writing bring in larger pieces than that.
+  private func isResident(_ file: OpenFile, _ window: ByteSpan) -> Bool {
+    var position = window.lower
+    while position < window.upper {
+      guard engine.calls.isResident(file.descriptor, at: position) else { return false }
+      position += 128 << 10
+    }
+    return engine.calls.isResident(file.descriptor, at: window.upper - 1)
+  }
+
+  private static func step(_ state: inout RepresentationState, _ span: ByteSpan) -> Step {
+    if state.phase == .gone { return .absent }
+    let number = Segment.number(of: span.lower)
+    guard state.touched.present(at: number) != nil else { return .absent }
+    guard let index = state.segments.index(forKey: number),
+      state.segments.values[index].isLoaded
+        || state.segments.values[index].extent(at: span.lower) != nil
+    else { return .load(segment: number) }
+    state.segments.values[index].wasUsed = true
+    let segment = state.segments.values[index]
+    let limit = min(span.upper, span.lower + window)
+    guard let end = segment.presentEnd(from: span.lower, limit: limit) else { return .absent }
+    let found = ByteSpan(span.lower, end)
+    switch state.body {
+    case .memory:
+      guard let buffer = state.buffer else { return .bringIn(found) }
+      state.bufferWasUsed = true
+      return .ready(.memory(buffer[Int(found.lower)..<Int(found.upper)]))
+    case .file:
+      guard let file = state.file else { return .bringIn(found) }
+      state.fileWasUsed = true
+      // As much as has been checked; the rest is another call's.
+      var place = segment.index(beyond: found.lower)
+      var checkedEnd = found.lower
+      while place < segment.extents.count, checkedEnd < found.upper, segment.extents[place].isChecked {
+        checkedEnd = min(segment.extents[place].upper, found.upper)
+        place += 1
+      }
+      guard checkedEnd > found.lower else { return .bringIn(found) }
+      return .probe(file, ByteSpan(found.lower, checkedEnd))
+    }
+  }
+}

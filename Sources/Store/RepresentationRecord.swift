@@ -1,0 +1,175 @@
+// The index's rows about one representation, other than its extents.
+import HTTPMessage
+import Spans
+
+/// The facts of a representation.
+struct RepresentationRecord: Equatable, Sendable {
+  static let version: UInt8 = 1
+
+  var validator: Validator
+  var total: UInt64?
+  /// Whether the bytes stand in pack files rather than in a file of their own.
+  var isPacked: Bool
+  var presentBytes: UInt64
+  /// The numbers of segments that have at least one byte, and of those that have all.
+  var touched: SpanSet
+  var complete: SpanSet
+
+  func encoded() -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.put(RepresentationRecord.version)
+    bytes.put(UInt8((isPacked ? 1 : 0) | (total == nil ? 0 : 2)))
+    bytes.put(total ?? 0)
+    bytes.put(presentBytes)
+    switch validator {
+    case .none: bytes.put(UInt8(0))
+    case .strongTag(let tag), .weakTag(let tag):
+      bytes.put(UInt8(tag.isWeak ? 2 : 1))
+      bytes.put(tag.opaque)
+    case .strongDate(let date):
+      bytes.put(UInt8(3))
+      bytes.put(date.seconds)
+    case .weakDate(let date):
+      bytes.put(UInt8(4))
+      bytes.put(date.seconds)
+    }
+    for set in [touched, complete] {
+      bytes.put(UInt32(set.count))
+      for span in set.spans {
+        bytes.put(span.lower)
+        bytes.put(span.upper)
+      }
+    }
+    return bytes
+  }
+
+  static func decode(_ bytes: RawSpan) throws(RecordError) -> RepresentationRecord {
+    var reader = RecordReader()
+    try reader.version(bytes, is: version)
+    let flags: UInt8 = try reader.number(bytes)
+    guard flags < 4 else { throw .invalid("flags") }
+    let total: UInt64 = try reader.number(bytes)
+    let presentBytes: UInt64 = try reader.number(bytes)
+    let validator = try validator(&reader, bytes)
+    let touched = try spans(&reader, bytes)
+    let complete = try spans(&reader, bytes)
+    try reader.end(bytes)
+    return RepresentationRecord(
+      validator: validator, total: flags & 2 == 0 ? nil : total, isPacked: flags & 1 != 0, presentBytes: presentBytes,
+      touched: touched, complete: complete)
+  }
+
+  private static func validator(_ reader: inout RecordReader, _ bytes: RawSpan) throws(RecordError) -> Validator {
+    let kind: UInt8 = try reader.number(bytes)
+    switch kind {
+    case 0: return .none
+    case 1, 2:
+      guard let tag = EntityTag(isWeak: kind == 2, opaque: try reader.text(bytes)) else { throw .invalid("entity tag") }
+      return kind == 1 ? .strongTag(tag) : .weakTag(tag)
+    case 3: return .strongDate(Timestamp(seconds: try reader.number(bytes)))
+    case 4: return .weakDate(Timestamp(seconds: try reader.number(bytes)))
+    default: throw .invalid("validator")
+    }
+  }
+
+  private static func spans(_ reader: inout RecordReader, _ bytes: RawSpan) throws(RecordError) -> SpanSet {
+    let count: UInt32 = try reader.number(bytes)
+    var set = SpanSet()
+    for _ in 0..<count {
+      let lower: UInt64 = try reader.number(bytes)
+      let upper: UInt64 = try reader.number(bytes)
+      guard lower < upper else { throw .invalid("span") }
+      set.insert(ByteSpan(lower, upper))
+    }
+    return set
+  }
+}
+
+/// What eviction needs to know of a representation.
+struct UsageRecord: Equatable, Sendable {
+  static let version: UInt8 = 1
+
+  /// Seconds since 1970.
+  var lastUse: UInt64
+  /// Bytes charged against the capacity for a file of its own.
+  var allocated: UInt64
+  var key: KeyHash
+
+  func encoded() -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.put(UsageRecord.version)
+    bytes.put(lastUse)
+    bytes.put(allocated)
+    bytes.put(key.high)
+    bytes.put(key.low)
+    return bytes
+  }
+
+  static func decode(_ bytes: RawSpan) throws(RecordError) -> UsageRecord {
+    var reader = RecordReader()
+    try reader.version(bytes, is: version)
+    let lastUse: UInt64 = try reader.number(bytes)
+    let allocated: UInt64 = try reader.number(bytes)
+    let high: UInt64 = try reader.number(bytes)
+    let low: UInt64 = try reader.number(bytes)
+    try reader.end(bytes)
+    return UsageRecord(lastUse: lastUse, allocated: allocated, key: KeyHash(high: high, low: low))
+  }
+}
+
+/// The row of an extent; its key has the lower bound.
+enum ExtentRecord {
+  static let version: UInt8 = 1
+
+  static func encode(_ extent: Extent) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(21)
+    bytes.put(version)
+    bytes.put(extent.length)
+    bytes.put(extent.checksum)
+    bytes.put(extent.pack)
+    bytes.put(extent.packOffset)
+    return bytes
+  }
+
+  static func decode(_ bytes: RawSpan, lower: UInt64) throws(RecordError) -> Extent {
+    var reader = RecordReader()
+    try reader.version(bytes, is: version)
+    let length: UInt32 = try reader.number(bytes)
+    let checksum: UInt64 = try reader.number(bytes)
+    let pack: UInt32 = try reader.number(bytes)
+    let packOffset: UInt32 = try reader.number(bytes)
+    try reader.end(bytes)
+    // An extent lies within one stretch of the largest size.
+    guard length > 0, lower % Extent.largest + UInt64(length) <= Extent.largest else { throw .invalid("length") }
+    return Extent(
+      lower: lower, checksum: checksum, length: length, pack: pack, packOffset: packOffset, isChecked: false)
+  }
+}
+
+/// The row of a pack file.
+struct PackRecord: Equatable, Sendable {
+  static let version: UInt8 = 1
+
+  /// Bytes written to the file.
+  var size: UInt64
+  /// Bytes of it that extents refer to.
+  var live: UInt64
+
+  func encoded() -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.put(PackRecord.version)
+    bytes.put(size)
+    bytes.put(live)
+    return bytes
+  }
+
+  static func decode(_ bytes: RawSpan) throws(RecordError) -> PackRecord {
+    var reader = RecordReader()
+    try reader.version(bytes, is: version)
+    let size: UInt64 = try reader.number(bytes)
+    let live: UInt64 = try reader.number(bytes)
+    try reader.end(bytes)
+    return PackRecord(size: size, live: live)
+  }
+}

@@ -1,0 +1,258 @@
+// What is known in memory of one representation; changed under its lock only.
+import Spans
+
+/// Where a representation stands in its life: made, then referred to by a response, then replaced or removed.
+enum Phase {
+  /// No response refers to it: nothing of it is persisted.
+  case unreferenced
+  /// A response refers to it.
+  case stored
+  /// Another one took its place: it serves those that have it until they let go.
+  case superseded
+  /// Its data is gone or bad.
+  case gone
+}
+
+/// Where the bytes are.
+enum Body {
+  /// In a buffer and, once persisted, in a pack file.
+  case memory
+  /// In a file of its own.
+  case file
+}
+
+/// The state behind a representation's lock.
+struct RepresentationState {
+  var phase: Phase
+  var body: Body
+  var total: UInt64?
+  var presentBytes: UInt64 = 0
+  /// Bytes of its own file charged against the capacity.
+  var allocated: UInt64 = 0
+  /// The key of the response that refers to it.
+  var key: KeyHash?
+
+  /// The extents by segment, as far as they are loaded; the numbers of segments that have any byte, and all bytes.
+  var segments: [UInt64: Segment] = [:]
+  var touched = SpanSet()
+  var complete = SpanSet()
+  /// By the number of a segment, the stretches of it that were checked or written since the store was opened.
+  var checked: [UInt64: UInt64] = [:]
+
+  /// A small body's bytes from byte 0 on; nil when they are only on the disk.
+  var buffer: [UInt8]?
+  var bufferWasUsed = false
+  /// Bytes that are in the buffer and in no pack yet.
+  var unpacked: UInt64 = 0
+  var file: OpenFile?
+  var fileWasUsed = false
+  /// Whether there is (or may be) a file of its own on the disk.
+  var hasFile: Bool
+
+  /// Lower bounds of extents whose rows are to be written, and to be deleted.
+  var dirty: Set<UInt64> = []
+  var removed: Set<UInt64> = []
+  var isRecordDirty = false
+  /// Whether it stands in line for the index thread.
+  var isQueued = false
+  /// Whether the index has, or will have, rows of it.
+  var isRecorded = false
+  /// Segments whose data is being removed from the file: nobody may write there until it is done.
+  var punching: Set<UInt64> = []
+
+  /// What readers still have to send, and what writers are at.
+  var pins: [Int: ByteSpan] = [:]
+  var writers: [Int: ByteSpan] = [:]
+  var nextToken = 0
+
+  init(phase: Phase, body: Body, total: UInt64?, hasFile: Bool) {
+    self.phase = phase
+    self.body = body
+    self.total = total
+    self.hasFile = hasFile
+  }
+
+  var isInUse: Bool { !pins.isEmpty || !writers.isEmpty }
+
+  var hasChanges: Bool { isRecordDirty || !dirty.isEmpty || !removed.isEmpty }
+
+  mutating func token() -> Int {
+    nextToken += 1
+    return nextToken
+  }
+
+  // MARK: What is present
+
+  /// An answer, or what must be loaded before there is one.
+  enum Answer<Value> {
+    case known(Value)
+    case needs(segment: UInt64)
+  }
+
+  private func end(ofSegment number: UInt64) -> UInt64 {
+    let (end, overflow) = (number + 1).multipliedReportingOverflow(by: Segment.size)
+    return overflow ? .max : end
+  }
+
+  /// Makes sure an untouched segment counts as loaded: the index has nothing of it.
+  private mutating func isLoaded(_ number: UInt64) -> Bool {
+    guard let index = segments.index(forKey: number) else { return false }
+    segments.values[index].wasUsed = true
+    return segments.values[index].isLoaded
+  }
+
+  /// Whether `position` is present, and how far at least that holds. Looks at one loaded segment and at whole runs of
+  /// complete or untouched ones.
+  mutating func presence(at position: UInt64, upTo upper: UInt64) -> Answer<Presence> {
+    let number = Segment.number(of: position)
+    if let run = complete.present(at: number) {
+      return .known(.present(upTo: min(upper, run.upper == .max ? .max : end(ofSegment: run.upper - 1))))
+    }
+    guard touched.present(at: number) != nil else {
+      let beyond = ByteSpan(number, max(number + 1, Segment.number(of: upper) + 1))
+      let next = touched.firstGap(in: beyond)?.upper ?? beyond.upper
+      return .known(.absent(upTo: min(upper, end(ofSegment: next - 1))))
+    }
+    guard isLoaded(number), let segment = segments[number] else { return .needs(segment: number) }
+    let limit = min(upper, end(ofSegment: number))
+    if let end = segment.presentEnd(from: position, limit: limit) { return .known(.present(upTo: end)) }
+    return .known(.absent(upTo: min(limit, segment.nextLower(after: position) ?? limit)))
+  }
+
+  /// The first gaps of `span`; walks over complete and untouched segments by runs.
+  mutating func gaps(in span: ByteSpan, limit: Int) -> (gaps: [ByteSpan], needs: UInt64?) {
+    var found: [ByteSpan] = []
+    var start: UInt64?
+    var position = span.lower
+    while position < span.upper, found.count < limit {
+      switch presence(at: position, upTo: span.upper) {
+      case .needs(let number):
+        // What is known so far is a right answer, only shorter.
+        if let start { found.append(ByteSpan(start, position)) }
+        return (found, number)
+      case .known(.present(let upper)):
+        if let open = start { found.append(ByteSpan(open, position)) }
+        start = nil
+        position = upper
+      case .known(.absent(let upper)):
+        start = start ?? position
+        position = upper
+      }
+    }
+    if let start, found.count < limit { found.append(ByteSpan(start, position)) }
+    return (found, nil)
+  }
+
+  // MARK: Changes
+
+  /// Notes that `[lower, upper)` has been written: a new extent or the growth of the one that begins at `lower`.
+  /// Returns the change of the bytes charged.
+  mutating func record(_ lower: UInt64, _ upper: UInt64, checksum: UInt64) -> Int64 {
+    let number = Segment.number(of: lower)
+    if segments[number] == nil { segments[number] = Segment(isLoaded: touched.present(at: number) == nil) }
+    let extent = Extent(lower: lower, checksum: checksum, length: UInt32(upper - lower), isChecked: true)
+    let charge = changeSegment(number, near: lower) { segment in
+      segment.put(extent)
+      segment.wasUsed = true
+    }
+    checked[number, default: 0] |= Self.stretch(lower)
+    touched.insert(ByteSpan(number, number + 1))
+    dirty.insert(lower)
+    removed.remove(lower)
+    isRecordDirty = true
+    noteCompleteness(number)
+    return charge
+  }
+
+  /// Takes the extents of a segment out for which it is true. Returns them and the change of the bytes charged.
+  mutating func remove(from number: UInt64, where isRemoved: (Extent) -> Bool) -> (extents: [Extent], charge: Int64) {
+    guard let segment = segments[number] else { return ([], 0) }
+    let gone = segment.extents.filter(isRemoved)
+    guard !gone.isEmpty else { return ([], 0) }
+    var charge: Int64 = 0
+    for extent in gone {
+      charge += changeSegment(number, near: extent.lower) { segment in
+        _ = segment.remove { $0.lower == extent.lower }
+      }
+      dirty.remove(extent.lower)
+      removed.insert(extent.lower)
+    }
+    complete.remove(ByteSpan(number, number + 1))
+    if let segment = segments[number], segment.isLoaded, segment.extents.isEmpty {
+      touched.remove(ByteSpan(number, number + 1))
+    }
+    isRecordDirty = true
+    return (gone, charge)
+  }
+
+  private mutating func changeSegment(_ number: UInt64, near position: UInt64, _ body: (inout Segment) -> Void) -> Int64
+  {
+    guard let index = segments.index(forKey: number) else { return 0 }
+    let before = segments.values[index].presentBytes
+    let blocksBefore = segments.values[index].blocks(around: position).nonzeroBitCount
+    body(&segments.values[index])
+    presentBytes = presentBytes + segments.values[index].presentBytes - before
+    segments.values[index].dirtyGeneration = .max
+    guard self.body == .file else { return 0 }
+    let blocks = segments.values[index].blocks(around: position).nonzeroBitCount - blocksBefore
+    let charge = Int64(blocks) * 4096
+    allocated = UInt64(max(0, Int64(allocated) + charge))
+    return charge
+  }
+
+  /// Takes in a segment's rows from the index.
+  mutating func load(_ number: UInt64, _ rows: [Extent]) {
+    var segment = segments[number] ?? Segment(isLoaded: false)
+    guard !segment.isLoaded else { return }
+    let mask = checked[number] ?? 0
+    let known = rows.filter { !removed.contains($0.lower) }.map { row in
+      var row = row
+      row.isChecked = mask & Self.stretch(row.lower) != 0
+      return row
+    }
+    for refused in segment.load(known) {
+      // Written anew since: the row must go, and its bytes are counted no more.
+      removed.insert(refused.lower)
+      presentBytes -= min(presentBytes, UInt64(refused.length))
+      isRecordDirty = true
+    }
+    segment.wasUsed = true
+    segments[number] = segment
+    if segment.extents.isEmpty, touched.remove(ByteSpan(number, number + 1)) > 0 {
+      complete.remove(ByteSpan(number, number + 1))
+      isRecordDirty = true
+    }
+    noteCompleteness(number)
+  }
+
+  /// Marks the segment of a checked extent's stretch, when all of the stretch's extents are checked.
+  mutating func noteChecked(_ lower: UInt64, checksum: UInt64) {
+    let number = Segment.number(of: lower)
+    guard let index = segments.index(forKey: number) else { return }
+    segments.values[index].change(lower) { extent in
+      if extent.checksum == checksum { extent.isChecked = true }
+    }
+    let base = lower / Extent.largest * Extent.largest
+    var place = segments.values[index].index(beyond: base)
+    let extents = segments.values[index].extents
+    while place < extents.count, extents[place].lower < base + Extent.largest {
+      if !extents[place].isChecked { return }
+      place += 1
+    }
+    checked[number, default: 0] |= Self.stretch(lower)
+  }
+
+  mutating func noteCompleteness(_ number: UInt64) {
+    guard let segment = segments[number], segment.isLoaded else { return }
+    let lower = number * Segment.size
+    let upper = min(end(ofSegment: number), total ?? .max)
+    guard upper > lower, segment.presentBytes == upper - lower else { return }
+    // The last segment of a representation of unknown length may be full and still not the last.
+    if complete.insert(ByteSpan(number, number + 1)) > 0 { isRecordDirty = true }
+  }
+
+  /// The bit of the stretch of `Extent.largest` that holds `position`, in its segment.
+  private static func stretch(_ position: UInt64) -> UInt64 {
+    1 << (position % Segment.size / Extent.largest)
+  }
+}
