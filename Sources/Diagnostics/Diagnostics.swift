@@ -19,6 +19,7 @@ public enum LogLevel: String, Comparable, CaseIterable, Sendable {
 /// Where a log's lines go.
 public enum LogDestination: Equatable, Sendable {
   case standardError
+  case standardOutput
   /// Appended to; made where it is not there.
   case file(path: String)
   case nowhere

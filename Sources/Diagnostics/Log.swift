@@ -12,11 +12,7 @@ public final class Log: Sendable {
   /// - Throws: `LogError` where the file cannot be opened.
   public init(level: LogLevel, to destination: LogDestination) throws(LogError) {
     self.level = level
-    switch destination {
-    case .standardError: writer = LogWriter(path: nil, descriptor: STDERR_FILENO)
-    case .file(let path): writer = LogWriter(path: path, descriptor: try LogWriter.open(path))
-    case .nowhere: writer = nil
-    }
+    writer = try LogWriter.make(destination)
   }
 
   /// A log that keeps nothing.

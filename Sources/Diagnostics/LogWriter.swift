@@ -1,11 +1,11 @@
-// The thread that writes a log's lines.
+// The thread that writes the lines of a log, whichever log it is.
 
 import Glibc
 
 /// Takes lines from any thread and writes them in order.
 ///
 /// Unchecked, because everything that changes is reached under `mutex` only.
-final class LogWriter: @unchecked Sendable {
+public final class LogWriter: @unchecked Sendable {
   private let path: String?
   private var descriptor: Int32
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -47,7 +47,19 @@ final class LogWriter: @unchecked Sendable {
     return descriptor
   }
 
-  func append(_ line: String) {
+  /// - Throws: `LogError` where the file cannot be opened.
+  /// - Returns: nil for a log that goes nowhere.
+  public static func make(_ destination: LogDestination) throws(LogError) -> LogWriter? {
+    switch destination {
+    case .standardError: LogWriter(path: nil, descriptor: STDERR_FILENO)
+    case .standardOutput: LogWriter(path: nil, descriptor: STDOUT_FILENO)
+    case .file(let path): LogWriter(path: path, descriptor: try open(path))
+    case .nowhere: nil
+    }
+  }
+
+  /// Adds text that ends its line; it is dropped and counted where the disk is far behind.
+  public func append(_ line: String) {
     pthread_mutex_lock(mutex)
     if lines.count + line.utf8.count <= Self.capacity {
       lines.append(contentsOf: line.utf8)
@@ -58,12 +70,14 @@ final class LogWriter: @unchecked Sendable {
     pthread_cond_broadcast(changed)
   }
 
-  func reopen() { change { $0.reopens = true } }
+  /// Opens the file anew, after it was renamed by a log rotation.
+  public func reopen() { change { $0.reopens = true } }
 
   /// Lets the thread write what it has, and end.
-  func stop() { change { $0.isStopped = true } }
+  public func stop() { change { $0.isStopped = true } }
 
-  func flush() {
+  /// Waits until everything appended before has been written.
+  public func flush() {
     pthread_mutex_lock(mutex)
     while isWriting || !lines.isEmpty || dropped > 0 { pthread_cond_wait(changed, mutex) }
     pthread_mutex_unlock(mutex)

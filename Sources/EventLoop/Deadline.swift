@@ -38,7 +38,7 @@ public struct Deadline: Hashable, Comparable, Sendable {
 
 extension Duration {
   /// The duration in seconds, with its fraction.
-  public var inSeconds: Double {
+  var inSeconds: Double {
     let (seconds, attoseconds) = components
     return Double(seconds) + Double(attoseconds) * 1e-18
   }
