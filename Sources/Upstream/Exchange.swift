@@ -1,0 +1,213 @@
+// One request to an origin and its response: head, interim responses, body, and what becomes of the connection.
+
+import Configuration
+import Diagnostics
+public import EventLoop
+public import HTTPMessage
+public import HTTPWire
+
+/// What is asked of an origin.
+public struct UpstreamRequest: Sendable {
+  public let origin: Origin
+  /// The head as it goes out; its target is in origin-form (RFC 9112 §3.2.1).
+  public let head: RequestHead
+  /// How the body that follows is framed; `.none` where there is none.
+  public let framing: BodyFraming
+
+  public init(origin: Origin, head: RequestHead, framing: BodyFraming = .none) {
+    self.origin = origin
+    self.head = head
+    self.framing = framing
+  }
+}
+
+/// An exchange under way. Bound to the loop of its pool; `finish()` or `abandon()` ends it.
+public final class Exchange {
+  public let request: UpstreamRequest
+  /// Trailer fields, once the body is complete (RFC 9110 §6.5).
+  public var trailers: Fields { decoder?.trailers ?? Fields() }
+  /// How the response's body is framed, once its head is there.
+  public private(set) var responseFraming = BodyFraming.none
+  private let pool: ConnectionPool
+  private var connection: UpstreamConnection?
+  private var decoder: BodyDecoder?
+  private var keepsOpen = false
+  private var hasResponseBytes = false
+  private var isRequestSent = false
+
+  private init(_ request: UpstreamRequest, pool: ConnectionPool, connection: UpstreamConnection) {
+    self.request = request
+    self.pool = pool
+    self.connection = connection
+  }
+
+  deinit { abandon() }
+
+  /// Sends a request without a body and waits for the head of its final response.
+  ///
+  /// A request that met a kept connection which had died is sent once more on a new one (RFC 9110 §9.2.2).
+  /// Interim responses are handed over as they come (RFC 9110 §15.2).
+  public static func perform(
+    _ request: UpstreamRequest, pool: ConnectionPool, interim: (ResponseHead) async -> Void = { _ in }
+  ) async throws(UpstreamError) -> (exchange: Exchange, head: ResponseHead) {
+    let exchange = try await begin(request, pool: pool)
+    do {
+      return (exchange, try await exchange.receiveHead(interim: interim))
+    } catch {
+      guard exchange.mayRepeat(after: error) else { throw error }
+      exchange.abandon()
+      pool.counters.repeatedRequests.add()
+      let again = try await begin(request, pool: pool, fresh: true)
+      return (again, try await again.receiveHead(interim: interim))
+    }
+  }
+
+  /// Takes a connection and writes the request's head.
+  public static func begin(
+    _ request: UpstreamRequest, pool: ConnectionPool, fresh: Bool = false
+  ) async throws(UpstreamError) -> Exchange {
+    let connection = try await pool.take(request.origin, fresh: fresh)
+    let exchange = Exchange(request, pool: pool, connection: connection)
+    pool.counters.requests.add()
+    connection.stream.queue(request.head.serialized())
+    if request.framing == .none {
+      exchange.isRequestSent = true
+      do {
+        try await connection.stream.flush(stall: pool.settings.upstream.stallTimeout.inSeconds)
+      } catch {
+        let failure = UpstreamError(
+          error, origin: request.origin, seconds: pool.settings.upstream.stallTimeout.inSeconds)
+        guard exchange.mayRepeat(after: failure), !fresh else { throw failure }
+        exchange.abandon()
+        return try await begin(request, pool: pool, fresh: true)
+      }
+    }
+    return exchange
+  }
+
+  /// Writes a piece of the request's body, already framed, and waits until most of it has left.
+  public func sendBody(_ bytes: [UInt8], last: Bool) async throws(UpstreamError) {
+    guard let connection else { throw .closedEarly(request.origin) }
+    connection.stream.queue(bytes)
+    do {
+      try await connection.stream.flush(stall: pool.settings.upstream.stallTimeout.inSeconds)
+    } catch {
+      throw UpstreamError(error, origin: request.origin, seconds: pool.settings.upstream.stallTimeout.inSeconds)
+    }
+    isRequestSent = isRequestSent || last
+  }
+
+  /// Waits for the head of the final response; interim ones are handed over, 101 is final here.
+  public func receiveHead(interim: (ResponseHead) async -> Void) async throws(UpstreamError) -> ResponseHead {
+    let limit = pool.settings.upstream.headTimeout.inSeconds
+    while true {
+      let head = try await receiveOneHead(deadline: .after(seconds: limit), limit: limit)
+      if (100..<200).contains(head.status), head.status != 101 {
+        await interim(head)
+        continue
+      }
+      do {
+        responseFraming = try BodyFraming.of(response: head, to: request.head.method)
+      } catch {
+        throw .malformed(request.origin, error)
+      }
+      decoder = BodyDecoder(framing: responseFraming)
+      keepsOpen = head.keepsConnectionOpen
+      return head
+    }
+  }
+
+  /// Hands over what has come of the body, in pieces that are valid during the call only.
+  ///
+  /// - Returns: false once the body is complete.
+  /// - Throws: `UpstreamError`, or what `piece` throws.
+  public func readBody(_ piece: (RawSpan) throws -> Void) async throws -> Bool {
+    guard let connection, var decoder else { throw UpstreamError.closedEarly(request.origin) }
+    if decoder.isComplete { return false }
+    let limit = pool.settings.upstream.stallTimeout.inSeconds
+    var received: UInt64 = 0
+    var pieceError: (any Error)?
+    defer {
+      self.decoder = decoder
+      pool.counters.bodyBytes.add(received)
+    }
+    do {
+      let more = try await connection.stream.read(deadline: .after(seconds: limit)) { input in
+        try decoder.decode(input) { bytes in
+          received += UInt64(bytes.byteCount)
+          do { try piece(bytes) } catch {
+            pieceError = error
+            throw error
+          }
+        }
+      }
+      if !more {
+        guard responseFraming == .untilClose else { throw UpstreamError.closedEarly(request.origin) }
+        try decoder.endOfInput()
+        return false
+      }
+      return true
+    } catch {
+      if let pieceError { throw pieceError }
+      throw UpstreamError(error, origin: request.origin, seconds: limit)
+    }
+  }
+
+  /// Whether the whole response has been read.
+  public var isComplete: Bool { decoder?.isComplete ?? false }
+
+  /// Ends the exchange: the connection is kept where request and response are complete (RFC 9112 §9.3).
+  public func finish() {
+    guard let connection else { return }
+    self.connection = nil
+    if keepsOpen, isRequestSent, responseFraming != .untilClose, decoder?.isComplete == true {
+      pool.give(back: connection)
+    } else {
+      pool.drop(connection)
+    }
+  }
+
+  /// Ends the exchange and its connection, whatever is still under way.
+  public func abandon() {
+    guard let connection else { return }
+    self.connection = nil
+    if decoder?.isComplete != true { pool.counters.failures.add() }
+    pool.drop(connection)
+  }
+
+  /// The bare stream after a 101 or for a tunnel; the exchange still owns the connection.
+  public var upgradedStream: ByteStream? { connection?.stream }
+
+  private func receiveOneHead(deadline: Deadline, limit: Double) async throws(UpstreamError) -> ResponseHead {
+    guard let connection else { throw .closedEarly(request.origin) }
+    var head: ResponseHead?
+    do {
+      while head == nil {
+        let more = try await connection.stream.read(deadline: deadline) { input in
+          hasResponseBytes = true
+          let step = try connection.parser.feed(input)
+          head = step.head
+          return step.taken
+        }
+        if !more { throw UpstreamError.closedEarly(request.origin) }
+      }
+    } catch {
+      throw UpstreamError(error, origin: request.origin, seconds: limit)
+    }
+    guard let head else { throw .closedEarly(request.origin) }
+    return head
+  }
+
+  /// Whether the request can be sent again unseen: the connection was a kept one, nothing of a response had
+  /// come, and the method allows it.
+  private func mayRepeat(after error: UpstreamError) -> Bool {
+    guard connection?.isReused == true, !hasResponseBytes, request.framing == .none,
+      request.head.method.isIdempotent
+    else { return false }
+    switch error {
+    case .broken, .closedEarly: return true
+    case .unresolvable, .unreachable, .forbidden, .busy, .silent, .malformed, .unavailable, .unusable, .cancelled:
+      return false
+    }
+  }
+}
