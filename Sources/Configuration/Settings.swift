@@ -70,6 +70,8 @@ public struct Settings: Sendable, Equatable {
     public var backoffMax = Duration.seconds(30)
     /// How long a request waits for the response head of another that asks for the same.
     public var collapseTimeout = Duration.seconds(10)
+    /// How long a response follows another's fill that is still far from its position, before it asks for itself.
+    public var followPatience = Duration.seconds(2)
     /// How long it is remembered that a cache key's responses cannot be shared.
     public var passMemory = Duration.seconds(60)
     /// How often one response begins again because its representation changed, before it becomes a pass.

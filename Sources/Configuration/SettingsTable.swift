@@ -136,6 +136,9 @@ public enum SettingsTable {
       "fills.collapse_timeout", \.fills.collapseTimeout, .time(),
       "How long a request waits for the response head of another for the same URL."),
     Setting(
+      "fills.follow_patience", \.fills.followPatience, .time(),
+      "How long a response follows another's fill that is still far away, before it asks for its own part."),
+    Setting(
       "fills.pass_memory", \.fills.passMemory, .time(),
       "How long it is remembered that responses of a URL cannot be shared."),
     Setting(
