@@ -68,3 +68,8 @@ public enum RangeField: Hashable, Sendable {
     return min(ASCII.decimal(digits) ?? .max, ByteRange.largest)
   }
 }
+
+extension ByteRange {
+  /// The value of a Range field that asks for this range alone.
+  public var fieldValue: FieldValue { FieldValue("bytes=\(text)") ?? "" }
+}

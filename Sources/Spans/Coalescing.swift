@@ -1,7 +1,7 @@
 // Gaps that lie close together, fetched in one exchange.
 
 /// One upstream exchange that brings one or several gaps.
-public struct Exchange: Equatable, Sendable {
+public struct PlannedExchange: Equatable, Sendable {
   /// What is asked of the origin: from the first gap's beginning to the last one's end.
   public let claim: ByteSpan
   /// The present bytes inside the claim, in ascending order: they come along and are not stored again.
@@ -24,12 +24,12 @@ public enum Coalescing {
   ///
   /// What lies between two gaps must be present: a caller that leaves out bytes for another reason (claimed by another
   /// fill) names them in `barriers` (ascending), and no exchange reaches across one.
-  public static func exchanges(gaps: [ByteSpan], closerThan distance: UInt64, barriers: [ByteSpan] = []) -> [Exchange] {
-    var exchanges: [Exchange] = []
+  public static func exchanges(gaps: [ByteSpan], closerThan distance: UInt64, barriers: [ByteSpan] = []) -> [PlannedExchange] {
+    var exchanges: [PlannedExchange] = []
     var barrier = barriers[...]
     for gap in gaps where !gap.isEmpty {
       guard let last = exchanges.last else {
-        exchanges.append(Exchange(claim: gap, bridged: []))
+        exchanges.append(PlannedExchange(claim: gap, bridged: []))
         continue
       }
       let between = ByteSpan(last.claim.upper, gap.lower)
@@ -37,9 +37,9 @@ public enum Coalescing {
       let isBarred = barrier.first?.overlaps(between) ?? false
       if between.count < distance, !isBarred {
         let bridged = between.isEmpty ? last.bridged : last.bridged + [between]
-        exchanges[exchanges.count - 1] = Exchange(claim: ByteSpan(last.claim.lower, gap.upper), bridged: bridged)
+        exchanges[exchanges.count - 1] = PlannedExchange(claim: ByteSpan(last.claim.lower, gap.upper), bridged: bridged)
       } else {
-        exchanges.append(Exchange(claim: gap, bridged: []))
+        exchanges.append(PlannedExchange(claim: gap, bridged: []))
       }
     }
     return exchanges

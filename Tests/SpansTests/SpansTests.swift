@@ -98,8 +98,8 @@ private func runs(of value: Bool, in bits: [Bool], _ span: ByteSpan) -> [ByteSpa
     let gaps = [ByteSpan(0, 10), ByteSpan(12, 20), ByteSpan(22, 30)]
     #expect(
       Coalescing.exchanges(gaps: gaps, closerThan: 5, barriers: [ByteSpan(10, 12)]) == [
-        Exchange(claim: ByteSpan(0, 10), bridged: []),
-        Exchange(claim: ByteSpan(12, 30), bridged: [ByteSpan(20, 22)]),
+        PlannedExchange(claim: ByteSpan(0, 10), bridged: []),
+        PlannedExchange(claim: ByteSpan(12, 30), bridged: [ByteSpan(20, 22)]),
       ])
   }
 }

@@ -1,0 +1,116 @@
+// The part of a gap that one fill has undertaken to bring, as its fill and its followers hold it.
+
+public import Spans
+import Synchronization
+
+/// The answer to a request for a claim.
+public enum ClaimAnswer: Sendable {
+  /// Another fill has claimed the position: wait for it.
+  case follow(FollowedClaim)
+  /// The bytes are the asker's to bring.
+  case lead(Claim)
+}
+
+/// A claim that someone else fills.
+public struct FollowedClaim: Sendable {
+  let id: UInt64
+}
+
+/// A claim of one's own. It ends with `end(_:)`; when it is dropped without, it ends as cancelled.
+public final class Claim: Sendable {
+  private let traffic: Traffic
+  private let id: UInt64
+  /// What was claimed at first; others may have taken its end over since.
+  public let span: ByteSpan
+
+  init(traffic: Traffic, id: UInt64, span: ByteSpan) {
+    self.traffic = traffic
+    self.id = id
+    self.span = span
+  }
+
+  deinit { end(.cancelled) }
+
+  /// The same claim as who waits for it sees it.
+  public var followed: FollowedClaim { FollowedClaim(id: id) }
+
+  /// Where the claim ends now.
+  var upper: UInt64 { traffic.state.withLock { $0.claims[id]?.span.upper ?? span.lower } }
+
+  /// What stops the fill's task when nobody reads any more.
+  public func onStop(_ stop: @escaping @Sendable () -> Void) {
+    traffic.state.withLock { $0.claims[id]?.stop = stop }
+  }
+
+  /// The fill has learnt that the rest can be asked for again under a strong validator.
+  func setResumable() {
+    traffic.state.withLock { $0.claims[id]?.isResumable = true }
+  }
+
+  /// The total has become known, or the exchange brings less than was claimed: the claim ends there.
+  func shorten(to upper: UInt64) {
+    let ready = traffic.state.withLock { state -> [Traffic.Waiter] in
+      guard let claim = state.claims[id], claim.span.upper > upper, upper >= claim.span.lower else { return [] }
+      state.claims[id]?.span = ByteSpan(claim.span.lower, upper)
+      return state.takeWaiters(of: id) { $0.position >= upper }
+    }
+    for waiter in ready { waiter.continuation.resume(returning: .ended(.complete)) }
+  }
+
+  /// Everything before `position` is in the store: wakes who waited for it, and tells how to go on.
+  func advance(to position: UInt64) -> FillDirective {
+    let (ready, directive) = traffic.state.withLock { state -> ([Traffic.Waiter], FillDirective) in
+      guard state.claims[id] != nil else { return ([], .stop) }
+      state.claims[id]?.position = position
+      let ready = state.takeWaiters(of: id) { $0.position < position }
+      guard let claim = state.claims[id] else { return (ready, .stop) }
+      return (ready, traffic.directive(for: claim, in: state))
+    }
+    for waiter in ready { waiter.continuation.resume(returning: .moved) }
+    return directive
+  }
+
+  /// Waits until the directive is no longer to pause.
+  func pause() async {
+    await withUnsafeContinuation { (continuation: UnsafeContinuation<Void, Never>) in
+      let waits = traffic.state.withLock { state -> Bool in
+        guard let claim = state.claims[id], traffic.directive(for: claim, in: state) == .pause else { return false }
+        state.claims[id]?.paused = continuation
+        return true
+      }
+      if !waits { continuation.resume() }
+    }
+  }
+
+  /// The furthest byte that a reader of this claim wants, for a fill that could go on behind its end.
+  ///
+  /// - Returns: nil where nobody reads near enough to the end of the claim.
+  func wantedBeyondEnd() -> UInt64? {
+    traffic.state.withLock { state in
+      guard let claim = state.claims[id] else { return nil }
+      return state.readers.values.lazy
+        .filter { $0.upper > claim.span.upper && $0.position + self.traffic.limits.readAhead > claim.span.upper }
+        .map(\.upper).max()
+    }
+  }
+
+  /// Ends the claim: the bytes it has not brought are free for others. Later calls do nothing.
+  public func end(_ outcome: FillOutcome) {
+    let waiters = traffic.state.withLock { state -> [Traffic.Waiter] in
+      guard let claim = state.claims.removeValue(forKey: id) else { return [] }
+      state.outcomes.append((id, outcome))
+      if state.outcomes.count > 16 { state.outcomes.removeFirst() }
+      return claim.waiters
+    }
+    for waiter in waiters { waiter.continuation.resume(returning: .ended(outcome)) }
+  }
+}
+
+extension Traffic.State {
+  /// Removes the waiters of a claim that `isReady` names.
+  mutating func takeWaiters(of id: UInt64, where isReady: (Traffic.Waiter) -> Bool) -> [Traffic.Waiter] {
+    guard let all = claims[id]?.waiters, all.contains(where: isReady) else { return [] }
+    claims[id]?.waiters.removeAll(where: isReady)
+    return all.filter(isReady)
+  }
+}

@@ -1,0 +1,45 @@
+// What a fill asks upstream with: the target and the fields of the request that began it.
+
+public import HTTPMessage
+public import Spans
+public import Upstream
+
+/// The target of a fill and its request fields, without the conditionals and the Range of any client.
+public struct FillSource: Sendable {
+  public let target: TargetURI
+  /// End-to-end fields as they go upstream, `Host` and `Via` among them.
+  public let fields: Fields
+
+  /// - Parameter fields: the forwarded request's fields; its own conditionals and `Range` are left out here.
+  public init(target: TargetURI, fields: Fields) {
+    self.target = target
+    var fields = fields
+    for name: FieldName in [.range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince] {
+      fields.remove(name)
+    }
+    self.fields = fields
+  }
+
+  /// Where the target is served.
+  public var origin: Origin { Origin(target) }
+
+  /// The request for part of a representation under its validator; for all of it where `span` is nil.
+  ///
+  /// `If-Match` takes a strong tag only (RFC 9110 §13.1.1); a strong date goes as `If-Unmodified-Since`.
+  public func request(for span: ByteSpan?, under validator: Validator) -> UpstreamRequest {
+    var fields = fields
+    if let span {
+      let range: ByteRange =
+        span.upper == .max ? .from(span.lower) : .bounded(first: span.lower, last: span.upper - 1)
+      fields.set(.range, range.fieldValue)
+      switch validator {
+      case .strongTag(let tag): fields.set(.ifMatch, tag.fieldValue)
+      case .strongDate(let date): fields.set(.ifUnmodifiedSince, HTTPDate.format(date))
+      case .weakTag, .weakDate, .none: break
+      }
+    }
+    return UpstreamRequest(
+      origin: Origin(target),
+      head: RequestHead(method: .get, target: .origin(target.pathAndQuery), version: .http11, fields: fields))
+  }
+}

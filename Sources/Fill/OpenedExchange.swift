@@ -1,0 +1,91 @@
+// An upstream exchange for part of a representation, up to the point where its head has been checked (rule 5).
+
+public import HTTPMessage
+public import Spans
+public import Store
+public import Upstream
+
+/// An exchange whose head fits, with its body to come.
+public struct OpenedExchange {
+  public let exchange: Exchange
+  /// Where in the representation the next byte of the body belongs.
+  public var offset: UInt64
+  /// Where in the representation the body ends; nil where upstream did not say.
+  public let upper: UInt64?
+  /// Present spans inside the body that are not stored again.
+  public var bridged: [ByteSpan] = []
+
+  public init(exchange: Exchange, offset: UInt64, upper: UInt64?) {
+    self.exchange = exchange
+    self.offset = offset
+    self.upper = upper
+  }
+}
+
+/// What upstream answered to a request for part of a representation.
+public struct PartialAnswer {
+  /// The answer's meaning for the fill.
+  public enum Verdict {
+    /// The bytes of this representation, from the exchange's offset on.
+    case body(OpenedExchange)
+    /// The origin has another representation by now.
+    case changed(reason: String)
+    /// An answer that ends the matter: 3xx, 401, 403, 404, 410 and the like.
+    case refused(status: Int)
+    /// The origin cannot serve now; what its `Retry-After` said, in seconds.
+    case later(status: Int, seconds: Double?)
+    /// The answer does not fit what was asked.
+    case wrong(reason: String)
+  }
+
+  public let exchange: Exchange
+  public let head: ResponseHead
+  public let verdict: Verdict
+
+  /// Asks for `span` of a stored representation, or for all of it under the same validator where `span` is nil,
+  /// and checks the answer's head.
+  ///
+  /// - Parameter coding: the stored response's `Content-Encoding`, which the answer must repeat.
+  /// - Parameter now: read when the head has come.
+  public static func ask(
+    for span: ByteSpan?, of representation: Representation, coding: FieldValue?, source: FillSource,
+    pool: ConnectionPool, now: () -> Timestamp
+  ) async throws(UpstreamError) -> PartialAnswer {
+    let request = source.request(for: span, under: representation.validator)
+    let (exchange, head) = try await Exchange.perform(request, pool: pool)
+    let expectation = PartialExpectation(
+      asked: span ?? ByteSpan(0, .max),
+      stored: .init(validator: representation.validator, total: representation.total, coding: coding))
+    let judged = PartialCheck.judge(head, expected: expectation, now: now())
+    return PartialAnswer(
+      exchange: exchange, head: head, verdict: verdict(judged, exchange: exchange, head: head, now: now()))
+  }
+
+  private static func verdict(
+    _ judged: PartialVerdict, exchange: Exchange, head: ResponseHead, now: Timestamp
+  ) -> Verdict {
+    switch judged {
+    case .proceed(let span, _), .shorter(let span, _):
+      return .body(OpenedExchange(exchange: exchange, offset: span.lower, upper: span.upper))
+    case .wholeFromZero(let total):
+      return .body(OpenedExchange(exchange: exchange, offset: 0, upper: total))
+    case .changed(let reason):
+      return .changed(reason: reason.rawValue)
+    case .unsatisfied:
+      return .wrong(reason: "416 although the range lies within the representation")
+    case .wrong(let fault):
+      return .wrong(reason: fault.rawValue)
+    case .retryLater(let status):
+      return .later(status: status, seconds: retryAfter(head.fields, now: now))
+    case .refused(let status):
+      return .refused(status: status)
+    }
+  }
+
+  /// `Retry-After` in seconds from now: a number, or a date (RFC 9110 §10.2.3).
+  private static func retryAfter(_ fields: Fields, now: Timestamp) -> Double? {
+    guard let value = fields.first(.retryAfter) else { return nil }
+    if let seconds = value.decimal { return Double(seconds) }
+    return HTTPDate.parse(value, now: now).map { Double(max(0, $0 - now)) }
+  }
+}
