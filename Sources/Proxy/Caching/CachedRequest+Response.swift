@@ -1,0 +1,222 @@
+// The response from the store: which status, which part, which fields, and the body as it is or becomes present.
+
+import CachePolicy
+import Configuration
+import Diagnostics
+import Fill
+import HTTPMessage
+import Spans
+import Store
+import Upstream
+
+extension CachedRequest {
+  /// What of the stored representation this request is answered with.
+  func select(from entry: StoredEntry) -> RangeSelection {
+    RangeSelection.select(
+      for: request, from: entry.response, total: entry.representation.total, limit: settings.limits.ranges,
+      now: context.now)
+  }
+
+  /// Serves a stored response that may be served; what is missing of it is fetched.
+  func serve(_ entry: StoredEntry, _ status: CacheStatus, supply: Supply? = nil) async -> Attempt {
+    context.store.touch(entry)
+    if case .notModified = evaluateConditionals(of: request, against: entry.response, now: context.now) {
+      let head = ResponseHead(status: 304, fields: notModifiedFields(of: entry.response))
+      transaction.send(aged(head, entry), framing: .none, status: status, upstream: true)
+      count(status)
+      await transaction.end()
+      return .answered
+    }
+    let supply = supply ?? Supply(entry: entry, parts: transaction.parts, source: source)
+    return await respond(entry, select(from: entry), supply, status, isFromOrigin: false)
+  }
+
+  /// Sends the selected part once its first byte is there.
+  ///
+  /// - Parameter isFromOrigin: the response has just come; then its Age is what the origin said.
+  func respond(
+    _ entry: StoredEntry, _ selection: RangeSelection, _ supply: Supply, _ status: CacheStatus, isFromOrigin: Bool
+  ) async -> Attempt {
+    var (selection, status, entry, supply) = (selection, status, entry, supply)
+    if case .awaitsTotal(let range) = selection {
+      guard await supply.waitForEnd(of: range) else { return await restart(entry) }
+      selection = entry.representation.total == nil ? selection : select(from: entry)
+    }
+    if request.method == .get {
+      let isMissing = await isAnythingMissing(of: selection, entry)
+      if isMissing, RequestCacheControl(request.fields).onlyIfCached { return await answerUncached() }
+      if isMissing, case .hit = status.handling { status.handling = .forwarded(.partial) }
+      if let first = selection.spans(total: entry.representation.total).first, isMissing {
+        switch await prepare(first, entry, supply) {
+        case .ready(let freshEntry, let freshSupply): (entry, supply) = (freshEntry, freshSupply)
+        case .attempt(let attempt): return attempt
+        }
+      }
+      if case .forwarded(.partial, let code, let stored, _) = status.handling, supply.hasFollowed, !supply.hasFetched {
+        status.handling = .forwarded(.partial, status: code, stored: stored, collapsed: true)
+      }
+    }
+    count(status)
+    let sender = BodySender(transaction, supply: supply, source: source)
+    let total = entry.representation.total
+    var head = ResponseHead(status: entry.response.status, reason: entry.response.reason, fields: entry.response.fields)
+    if !isFromOrigin { head = aged(head, entry) }
+    if entry.response.status == 200, entry.representation.validator.isStrong, !head.fields.contains(.acceptRanges) {
+      head.fields.set(.acceptRanges, "bytes")
+    }
+    switch selection {
+    case .whole:
+      // RFC 9110 §8.6: a 204 has no Content-Length.
+      let framing = head.status == 204 ? OutgoingFraming.none : total.map { .length($0) } ?? .unknownLength
+      transaction.send(head, framing: framing, status: status, upstream: true)
+      if request.method == .get { return await finish(await sender.send(ByteSpan(0, total ?? .max))) }
+    case .part(let span):
+      return await sendPart(span, total: total, head, status, sender)
+    case .awaitsTotal(.bounded(let first, let last)):
+      return await sendPart(ByteSpan(first, last + 1), total: nil, head, status, sender)
+    case .awaitsTotal:
+      return await restart(entry)
+    case .parts(let spans):
+      return await sendParts(spans, total: total ?? 0, head, status, sender)
+    case .unsatisfiable:
+      // RFC 9110 §15.5.17.
+      var fields: Fields = [.contentRange: ContentRange.unsatisfied(total: total ?? 0).fieldValue]
+      for name: FieldName in [.date, .etag, .age] {
+        if let value = head.fields.first(name) { fields.set(name, value) }
+      }
+      transaction.send(
+        ResponseHead(status: 416, fields: fields), framing: .length(0), status: status, upstream: true)
+    }
+    await transaction.end()
+    return .answered
+  }
+
+  private enum Prepared {
+    case ready(StoredEntry, Supply)
+    case attempt(Attempt)
+  }
+
+  /// Sees to the first byte before the head goes out, so that a change at the origin costs the client nothing.
+  private func prepare(_ span: ByteSpan, _ entry: StoredEntry, _ supply: Supply) async -> Prepared {
+    let reader = supply.reader(of: span)
+    defer { withExtendedLifetime(reader) {} }
+    for _ in 0..<Self.preparations {
+      guard case .absent(let upper) = await entry.representation.presence(at: span.lower, upTo: span.upper) else {
+        return .ready(entry, supply)
+      }
+      if let total = entry.representation.total, span.lower >= total { return .ready(entry, supply) }
+      switch await supply.claim(span.lower, upTo: min(upper, span.upper)) {
+      case .present: continue
+      case .impossible:
+        return .attempt(await miss(.partial))
+      case .lead(let claim, let bridged):
+        switch await ask(for: claim, bridged, of: entry, .partial) {
+        case .attempt(let attempt): return .attempt(attempt)
+        case .body(let opened, let freshEntry):
+          let supply = Supply(entry: freshEntry, parts: transaction.parts, source: source)
+          supply.begin(claim, opened: opened)
+          return .ready(freshEntry, supply)
+        }
+      case .follow:
+        switch await supply.obtain(span.lower, upTo: min(upper, span.upper)) {
+        case .lookAgain: continue
+        case .cancelled:
+          transaction.clientIsGone()
+          return .attempt(.answered)
+        case .failed(let outcome):
+          return await prepared(after: outcome, entry, supply)
+        }
+      }
+    }
+    return .attempt(.lookAgain)
+  }
+
+  /// A fill that was followed has failed before anything went out.
+  private func prepared(after outcome: FillOutcome, _ entry: StoredEntry, _ supply: Supply) async -> Prepared {
+    switch outcome {
+    case .changed: return .attempt(.changed)
+    case .complete, .cancelled: return .attempt(.lookAgain)
+    case .storage where entry.representation.validator.isStrong: return .ready(entry, supply)
+    case .storage, .wrong:
+      await pass(.noSpace(.partial))
+    case .refused(let status):
+      context.log.info("\(key.text): the origin answered \(status) to another's request for the rest")
+      await pass(.originAnswer(.partial))
+    case .failed(let error), .timedOut(let error):
+      await transaction.fail(error, status: CacheStatus(.forwarded(.partial), detail: error.token))
+    }
+    return .attempt(.answered)
+  }
+
+  private func isAnythingMissing(of selection: RangeSelection, _ entry: StoredEntry) async -> Bool {
+    let total = entry.representation.total
+    if entry.representation.isComplete { return false }
+    for span in selection.spans(total: total) where !(await entry.representation.gaps(in: span, limit: 1).isEmpty) {
+      return true
+    }
+    return total == nil
+  }
+
+  private func sendPart(
+    _ span: ByteSpan, total: UInt64?, _ head: ResponseHead, _ status: CacheStatus, _ sender: BodySender
+  ) async -> Attempt {
+    var head = ResponseHead(status: 206, fields: head.fields)
+    head.fields.set(
+      .contentRange, ContentRange.satisfied(first: span.lower, last: span.upper - 1, total: total).fieldValue)
+    transaction.send(head, framing: .length(span.count), status: status, upstream: true)
+    return await finish(await sender.send(span))
+  }
+
+  private func sendParts(
+    _ spans: [ByteSpan], total: UInt64, _ head: ResponseHead, _ status: CacheStatus, _ sender: BodySender
+  ) async -> Attempt {
+    let frame = Multipart(
+      total: total, contentType: head.fields.first(.contentType),
+      random: (UInt64.random(in: 0...(.max)), UInt64.random(in: 0...(.max))))
+    var head = ResponseHead(status: 206, fields: head.fields)
+    head.fields.set(.contentType, frame.mediaType)
+    transaction.send(head, framing: .length(frame.length(of: spans)), status: status, upstream: true)
+    for span in spans {
+      transaction.response.send(frame.head(of: span)[...])
+      let ending = await sender.send(span)
+      guard case .complete = ending else { return await finish(ending) }
+    }
+    transaction.response.send(frame.end[...])
+    return await finish(.complete)
+  }
+
+  private func finish(_ ending: BodySender.Ending) async -> Attempt {
+    switch ending {
+    case .complete: await transaction.end()
+    case .clientGone: transaction.clientIsGone()
+    case .cut(let outcome):
+      context.log.warning("\(transaction.record.identifier) \(key.text): response cut off: \(outcome.explanation)")
+      transaction.abort()
+    }
+    return .answered
+  }
+
+  /// What is stored cannot be completed: it goes, and the request begins again as a miss.
+  private func restart(_ entry: StoredEntry) async -> Attempt {
+    if !entry.representation.isComplete { context.store.remove(entry) }
+    return .changed
+  }
+
+  /// A stored head with its current Age (RFC 9111 §5.1).
+  private func aged(_ head: ResponseHead, _ entry: StoredEntry) -> ResponseHead {
+    var head = head
+    head.fields.set(.age, FieldValue(freshness(of: entry.response, now: context.now, rules: context.rules).age))
+    return head
+  }
+
+  private func count(_ status: CacheStatus) {
+    switch status.handling {
+    case .hit: context.counters.hits.add()
+    case .forwarded(.partial, _, _, _): context.counters.partialHits.add()
+    case .forwarded, .local: context.counters.misses.add()
+    }
+  }
+
+  /// How often the first byte may turn out to be missing before the store is looked up anew.
+  private static let preparations = 8
+}

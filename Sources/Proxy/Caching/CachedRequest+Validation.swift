@@ -1,0 +1,169 @@
+// A stale stored response: the origin is asked whether it still holds, with as little sent as possible.
+
+import CachePolicy
+import Configuration
+import Diagnostics
+import Fill
+import HTTPMessage
+import Spans
+import Store
+import Upstream
+
+extension CachedRequest {
+  /// Validates a stored response before it is served (RFC 9111 §4.3).
+  func validate(_ entry: StoredEntry, _ reason: ValidationReason) async -> Attempt {
+    guard request.method == .get else {
+      await pass(.head(reason.forwardReason))
+      return .answered
+    }
+    let supply = Supply(entry: entry, parts: transaction.parts, source: source)
+    let selection = select(from: entry)
+    switch await firstGap(in: selection, of: entry, supply) {
+    case .none: return await validateWhole(entry, reason)
+    case .claimed(let claim, let bridged):
+      return await validateByGap(entry, supply, claim, bridged, reason)
+    case .unobtainable: return await miss(reason.forwardReason)
+    }
+  }
+
+  private enum FirstGap {
+    /// Nothing is missing, or others are bringing it.
+    case none
+    case claimed(Claim, bridged: [ByteSpan])
+    /// What is missing cannot be combined with what is present.
+    case unobtainable
+  }
+
+  private func firstGap(in selection: RangeSelection, of entry: StoredEntry, _ supply: Supply) async -> FirstGap {
+    for span in selection.spans(total: entry.representation.total) {
+      guard let gap = await entry.representation.gaps(in: span, limit: 1).first else { continue }
+      switch await supply.claim(gap.lower, upTo: gap.upper) {
+      case .present, .follow: return .none
+      case .lead(let claim, let bridged): return .claimed(claim, bridged: bridged)
+      case .impossible: return .unobtainable
+      }
+    }
+    return .none
+  }
+
+  /// The request for the first gap, under the stored validator, is the validation; nothing leaves before its head.
+  private func validateByGap(
+    _ entry: StoredEntry, _ supply: Supply, _ claim: Claim, _ bridged: [ByteSpan], _ reason: ValidationReason
+  ) async -> Attempt {
+    let reader = supply.reader(of: claim.span)
+    defer { withExtendedLifetime(reader) {} }
+    switch await ask(for: claim, bridged, of: entry, reason.forwardReason) {
+    case .attempt(let attempt): return attempt
+    case .body(let opened, let freshEntry):
+      let supply = Supply(entry: freshEntry, parts: transaction.parts, source: source)
+      supply.begin(claim, opened: opened)
+      let status = CacheStatus(
+        .forwarded(reason.forwardReason, status: 206), ttl: timeToLive(of: freshEntry))
+      return await serve(freshEntry, status, supply: supply)
+    }
+  }
+
+  /// What came of asking for a gap before anything has gone out to the client.
+  enum GapAnswer {
+    case body(OpenedExchange, StoredEntry)
+    case attempt(Attempt)
+  }
+
+  /// Asks for a claimed gap; where the origin answers with something else, that is the answer to this request.
+  func ask(
+    for claim: Claim, _ bridged: [ByteSpan], of entry: StoredEntry, _ reason: ForwardReason
+  ) async -> GapAnswer {
+    let requestTime = context.now
+    let context = context
+    do {
+      let answer = try await PartialAnswer.ask(
+        for: claim.span, of: entry.representation, coding: entry.response.fields.combined(.contentEncoding),
+        source: source, pool: transaction.parts.pool, now: { context.now })
+      switch answer.verdict {
+      case .body(var opened):
+        opened.bridged = bridged
+        let response = updated(
+          entry.response, with: answer.head, to: forwarded.head, requestTime: requestTime, responseTime: context.now)
+        return .body(opened, context.store.update(entry, response))
+      case .changed(let why):
+        context.log.info("\(key.text): the representation changed at the origin: \(why)")
+        context.fills.counters.superseded.add()
+        claim.end(.changed(reason: why))
+        context.store.remove(entry)
+        entry.representation.discard()
+        return .attempt(.changed)
+      case .refused(let status):
+        claim.end(.refused(status: status))
+        await relay(answer, reason)
+        return .attempt(.answered)
+      case .later(let status, _):
+        claim.end(.failed(.unavailable(source.origin, status: status)))
+        await relay(answer, reason)
+        return .attempt(.answered)
+      case .wrong(let why):
+        context.log.warning("\(key.text): refused the answer to \(claim.span): \(why)")
+        context.fills.counters.wrongAnswers.add()
+        claim.end(.wrong(reason: why))
+        await pass(.wrongPartial)
+        return .attempt(.answered)
+      }
+    } catch {
+      claim.end(.failed(error))
+      await transaction.fail(error, status: CacheStatus(.forwarded(reason), detail: error.token))
+      return .attempt(.answered)
+    }
+  }
+
+  private func relay(_ answer: PartialAnswer, _ reason: ForwardReason) async {
+    context.counters.passes.add()
+    await Relay(transaction, exchange: answer.exchange).run(answer.head, status: .passed(.originAnswer(reason)))
+  }
+
+  /// A conditional request with the client's own range, so that a change does not bring more than was asked.
+  private func validateWhole(_ entry: StoredEntry, _ reason: ValidationReason) async -> Attempt {
+    let conditions = conditionalFields(for: [entry.response])
+    guard !conditions.isEmpty else { return await miss(reason.forwardReason) }
+    var lead: Collapser.Lead?
+    switch await standing() {
+    case .alone: break
+    case .leads(let taken): lead = taken
+    case .lookAgain: return .lookAgain
+    }
+    defer { lead?.end() }
+    var fields = source.fields
+    if case .bytes(let ranges) = RangeField.parse(request.fields, limit: settings.limits.ranges), ranges.count == 1 {
+      fields.set(.range, ranges[0].fieldValue)
+    }
+    fields.append(contentsOf: conditions)
+    let asked = forwarded.upstream(fields: fields)
+    let requestTime = context.now
+    do {
+      let (exchange, head) = try await Exchange.perform(
+        asked, pool: transaction.parts.pool, interim: { await self.transaction.relayInterim($0) })
+      let answer = OriginAnswer(
+        exchange: exchange, head: head, asked: asked.head, requestTime: requestTime, responseTime: context.now)
+      guard head.status == 304 else {
+        return await take(answer, reason.forwardReason, isCut: false, lead: lead, stale: entry)
+      }
+      exchange.finish()
+      guard !freshened(by: head, among: [entry.response], now: answer.responseTime).isEmpty else {
+        // A 304 about something else says nothing about what is stored: it goes, and the origin is asked plainly.
+        context.store.remove(entry)
+        return .changed
+      }
+      let response = updated(
+        entry.response, with: head, to: forwarded.head, requestTime: requestTime, responseTime: answer.responseTime)
+      let freshEntry = context.store.update(entry, response)
+      lead?.end()
+      let status = CacheStatus(.forwarded(reason.forwardReason, status: 304), ttl: timeToLive(of: freshEntry))
+      return await serve(freshEntry, status)
+    } catch {
+      await transaction.fail(error, status: CacheStatus(.forwarded(reason.forwardReason), detail: error.token))
+      return .answered
+    }
+  }
+
+  private func timeToLive(of entry: StoredEntry) -> Int64 {
+    freshness(of: entry.response, now: context.now, rules: context.rules).timeToLive
+  }
+}

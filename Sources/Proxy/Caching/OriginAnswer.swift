@@ -1,0 +1,51 @@
+// The head of an origin's final response, with what was asked and when.
+
+import HTTPMessage
+import Spans
+import Upstream
+
+/// An exchange whose head has come and whose body is still to be read.
+struct OriginAnswer {
+  let exchange: Exchange
+  let head: ResponseHead
+  /// The request as it was sent upstream.
+  let asked: RequestHead
+  let requestTime: Timestamp
+  let responseTime: Timestamp
+
+  /// The single range that was asked for; nil where the whole was.
+  var askedRange: ByteRange? {
+    guard case .bytes(let ranges) = RangeField.parse(asked.fields, limit: 1) else { return nil }
+    return ranges.first
+  }
+
+  /// What a 206 brings.
+  var contentRange: (span: ByteSpan, total: UInt64?)? {
+    guard head.status == 206, let value = head.fields.first(.contentRange),
+      case .satisfied(let first, let last, let total) = ContentRange.parse(value)
+    else { return nil }
+    return (ByteSpan(first, last + 1), total)
+  }
+
+  /// Why a 206 must not be believed (design: rule 5); nil where it fits what was asked.
+  ///
+  /// Answers to several ranges, and to forms of Range that are not understood here, are not judged: they are passed.
+  func fault() -> PartialFault? {
+    guard let range = askedRange else { return nil }
+    guard let (span, total) = contentRange else { return .badContentRange }
+    let asked: ByteSpan
+    switch range {
+    case .bounded(let first, let last): asked = ByteSpan(first, last + 1)
+    case .from(let first): asked = ByteSpan(first, .max)
+    case .suffix(let count):
+      guard let total else { return .unknownTotal }
+      asked = ByteSpan(total - min(count, total), total)
+    }
+    let expectation = PartialExpectation(asked: asked, stored: nil)
+    switch PartialCheck.judge(head, expected: expectation, now: responseTime) {
+    case .wrong(let fault): return fault
+    case .proceed, .shorter: return total.map { span.upper > $0 } == true ? .wrongEnd : nil
+    case .wholeFromZero, .changed, .unsatisfied, .retryLater, .refused: return .badContentRange
+    }
+  }
+}

@@ -1,0 +1,71 @@
+// Why a response is relayed and not stored: every reason has a name (design: rule 8).
+
+import CachePolicy
+
+/// The named reasons of a pass, as `detail` in Cache-Status and in the logs.
+enum PassReason: Equatable {
+  /// The method is not answered from a store.
+  case method
+  /// A GET or HEAD with a body may mean anything (RFC 9110 §9.3.1).
+  case requestBody
+  /// The connection is to change to another protocol.
+  case upgrade
+  case tunnel
+  /// A precondition that only the origin may judge (RFC 9111 §4.3.2).
+  case precondition
+  /// HEAD has no body to store, and nothing stored answers it.
+  case head(ForwardReason)
+  /// RFC 9111 forbids storing the response, or reusing it.
+  case refused(RefusalReason, ForwardReason)
+  /// The cache has no room for it.
+  case noSpace(ForwardReason)
+  /// The end of the body is marked only by the connection's close (setting freshness.store_close_delimited).
+  case closeDelimited(ForwardReason)
+  /// A part without a strong validator or total cannot be combined with others.
+  case partialUnvalidated(ForwardReason)
+  /// The origin's partial answers did not fit what was asked.
+  case wrongPartial
+  /// The origin answered the request for a missing part with something else.
+  case originAnswer(ForwardReason)
+  /// The validator changed again and again while the response was put together.
+  case validatorUnstable
+
+  /// The token for `detail`.
+  var token: String {
+    switch self {
+    case .method: "method"
+    case .requestBody: "request-body"
+    case .upgrade: "upgrade"
+    case .tunnel: "tunnel"
+    case .precondition: "precondition"
+    case .head: "head"
+    case .refused(let reason, _): reason.rawValue
+    case .noSpace: "no-space"
+    case .closeDelimited: "close-delimited"
+    case .partialUnvalidated: "partial-unvalidated"
+    case .wrongPartial: "wrong-partial"
+    case .originAnswer: "origin-answer"
+    case .validatorUnstable: "validator-unstable"
+    }
+  }
+
+  /// Why the request went forward (RFC 9211 §2.2).
+  var forward: ForwardReason {
+    switch self {
+    case .method, .requestBody: .method
+    case .upgrade, .tunnel, .validatorUnstable: .bypass
+    case .precondition: .request
+    case .wrongPartial: .partial
+    case .head(let forward), .refused(_, let forward), .noSpace(let forward), .closeDelimited(let forward),
+      .partialUnvalidated(let forward), .originAnswer(let forward):
+      forward
+    }
+  }
+}
+
+extension CacheStatus {
+  /// The status of a response that was relayed.
+  static func passed(_ reason: PassReason) -> CacheStatus {
+    CacheStatus(.forwarded(reason.forward), detail: reason.token)
+  }
+}

@@ -1,0 +1,134 @@
+// One client connection: reads requests, has each answered in order, and decides whether another may follow.
+
+import Configuration
+import Diagnostics
+import EventLoop
+import HTTPMessage
+import HTTPWire
+import Upstream
+
+/// A connection from a client (RFC 9112 §9). Bound to its worker's loop.
+final class ClientConnection {
+  let stream: ByteStream
+  let parts: WorkerParts
+  private var parser: RequestHeadParser
+  private var isIdle = true
+  private var served = 0
+
+  init(stream: ByteStream, parts: WorkerParts) {
+    self.stream = stream
+    self.parts = parts
+    parser = RequestHeadParser(limits: parts.context.settings.headLimits)
+  }
+
+  /// Serves requests until the connection ends.
+  func serve() async {
+    let settings = parts.context.settings
+    defer { stream.close() }
+    while true {
+      let head: RequestHead
+      switch await readHead() {
+      case .request(let received): head = received
+      case .ended: return
+      case .refused(let status, let reason):
+        await refuse(status: status, reason: reason)
+        return
+      }
+      served += 1
+      isIdle = false
+      let transaction = Transaction(head: head, stream: stream, parts: parts)
+      if parts.context.isDraining || served == settings.clients.requestsPerConnection {
+        transaction.response.closesAfterwards()
+      }
+      await RequestHandler(transaction).run()
+      transaction.finish()
+      switch transaction.disposition {
+      case .keepOpen: isIdle = true
+      case .close: return
+      case .linger:
+        await linger()
+        return
+      }
+    }
+  }
+
+  /// Closes the connection if no request is under way.
+  func closeIfIdle() {
+    if isIdle, parser.isEmpty { stream.close() }
+  }
+
+  /// Ends the connection, whatever is under way.
+  func abort() { stream.abort() }
+
+  private enum Received {
+    case request(RequestHead)
+    case ended
+    case refused(status: Int, reason: String)
+  }
+
+  /// Reads one request head, each byte of it against a deadline (slow senders are not waited for).
+  private func readHead() async -> Received {
+    let clients = parts.context.settings.clients
+    var deadline = Deadline.after(seconds: (served == 0 ? clients.headTimeout : clients.idleTimeout).inSeconds)
+    var hasBegun = false
+    var head: RequestHead?
+    do {
+      while head == nil {
+        let more = try await stream.read(deadline: deadline) { input in
+          let step = try parser.feed(input)
+          head = step.head
+          return step.taken
+        }
+        guard more else {
+          return parser.isEmpty
+            ? .ended : .refused(status: 400, reason: "the request's head ended before its empty line")
+        }
+        if !hasBegun {
+          hasBegun = true
+          deadline = .after(seconds: clients.headTimeout.inSeconds)
+        }
+      }
+    } catch let error as WireError {
+      return .refused(status: error.status, reason: error.explanation)
+    } catch StreamError.timedOut where !parser.isEmpty {
+      return .refused(status: 408, reason: "the request's head was not complete in time")
+    } catch {
+      return .ended
+    }
+    guard let head else { return .ended }
+    return .request(head)
+  }
+
+  /// Answers what could not be read as a request, and ends the connection (RFC 9112 §11.2).
+  private func refuse(status: Int, reason: String) async {
+    parts.context.counters.malformedRequests.add()
+    let unread = RequestHead(method: .get, target: .origin("-"), version: .http11)
+    let transaction = Transaction(head: unread, stream: stream, parts: parts)
+    transaction.response.closesAfterwards()
+    await transaction.answer(ErrorPage(status: status, reason: reason))
+    transaction.finish()
+    await linger()
+  }
+
+  /// Lets the client read the answer before the connection goes: closing with unread bytes would reset it
+  /// (RFC 9112 §9.6).
+  private func linger() async {
+    stream.shutdownWrite()
+    let deadline = Deadline.after(seconds: Self.lingerSeconds)
+    var budget = Self.lingerBytes
+    do {
+      while budget > 0 {
+        let more = try await stream.read(deadline: deadline) { input in
+          budget -= input.byteCount
+          return input.byteCount
+        }
+        if !more { return }
+      }
+    } catch {
+      return
+    }
+  }
+
+  private static let lingerSeconds = 2.0
+  private static let lingerBytes = 4 << 20
+}

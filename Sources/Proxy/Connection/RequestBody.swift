@@ -1,0 +1,35 @@
+// The body of a client's request, read as far and as fast as whoever takes it wants.
+
+import EventLoop
+import HTTPMessage
+import HTTPWire
+
+/// A request body in progress (RFC 9112 §6). Bound to its worker's loop.
+final class RequestBody {
+  let framing: BodyFraming
+  private let stream: ByteStream
+  private let timeout: Double
+  private var decoder: BodyDecoder
+
+  init(framing: BodyFraming, stream: ByteStream, timeout: Double) {
+    self.framing = framing
+    self.stream = stream
+    self.timeout = timeout
+    decoder = BodyDecoder(framing: framing)
+  }
+
+  var isComplete: Bool { decoder.isComplete }
+
+  /// Trailer fields, once the body is complete.
+  var trailers: Fields { decoder.trailers }
+
+  /// Hands over what has come, without its framing; false once the body is complete.
+  func read(_ piece: (RawSpan) -> Void) async throws -> Bool {
+    if decoder.isComplete { return false }
+    let more = try await stream.read(deadline: .after(seconds: timeout)) { input in
+      try decoder.decode(input) { piece($0) }
+    }
+    if !more { try decoder.endOfInput() }
+    return !decoder.isComplete
+  }
+}

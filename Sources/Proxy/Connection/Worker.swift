@@ -1,0 +1,122 @@
+// One worker: a loop, its client connections, its listeners and its upstream connections.
+
+import Configuration
+import Diagnostics
+import EventLoop
+import Fill
+import Synchronization
+import Upstream
+
+/// The actor whose executor is one loop; everything of a connection runs on it.
+actor Worker: LoopBound {
+  nonisolated let loop: EventLoop
+  private let context: ProxyContext
+  private var listeners: [Listener] = []
+  private var parts: WorkerParts?
+  private var connections: [ObjectIdentifier: ClientConnection] = [:]
+  private var sweep: LoopTimer?
+  private var drained: [UnsafeContinuation<Void, Never>] = []
+
+  init(loop: EventLoop, context: ProxyContext) {
+    self.loop = loop
+    self.context = context
+  }
+
+  /// Listens on `address`, beside the other workers (SO_REUSEPORT).
+  ///
+  /// - Returns: the address bound, for a port of 0.
+  func listen(on address: SocketAddress) throws -> SocketAddress {
+    prepare()
+    let listener = try Listener(address: address, on: loop, backlog: 1024) { [weak self] stream in
+      // The listener calls on this worker's loop, where the parts are made.
+      let stream = LoopConfined(stream)
+      self?.assumeIsolated { $0.accept(stream) }
+    }
+    listeners.append(listener)
+    return listener.boundAddress
+  }
+
+  /// Makes what requests share, once.
+  private func prepare() {
+    guard parts == nil else { return }
+    let access = context.access
+    let pool = ConnectionPool(
+      loop: loop, resolver: context.resolver, settings: context.settings, counters: context.upstreamCounters,
+      check: { access.refusal(ofDestination: $0) })
+    parts = WorkerParts(context: context, loop: loop, pool: pool) { [unowned self] body in spawn(body) }
+    scheduleSweep()
+  }
+
+  private func accept(_ stream: LoopConfined<ByteStream>) {
+    guard let parts else { return stream.value.abort() }
+    let open = context.counters.openConnections.wrappingAdd(1, ordering: .relaxed).newValue
+    context.counters.connections.add()
+    guard open <= context.settings.clients.connections, !context.isDraining else {
+      context.counters.openConnections.wrappingSubtract(1, ordering: .relaxed)
+      context.counters.shedConnections.add()
+      stream.value.abort()
+      return
+    }
+    let connection = ClientConnection(stream: stream.value, parts: parts)
+    connections[ObjectIdentifier(connection)] = connection
+    spawn { [self] in
+      await connection.serve()
+      ended(connection)
+    }
+  }
+
+  private func ended(_ connection: ClientConnection) {
+    connections[ObjectIdentifier(connection)] = nil
+    context.counters.openConnections.wrappingSubtract(1, ordering: .relaxed)
+    guard connections.isEmpty else { return }
+    for continuation in drained { continuation.resume() }
+    drained = []
+  }
+
+  /// Idle upstream connections are looked through every few seconds.
+  private func scheduleSweep() {
+    sweep = loop.timer(at: .after(seconds: 5)) { [weak self] in
+      self?.assumeIsolated { worker in
+        worker.parts?.pool.closeIdle()
+        worker.scheduleSweep()
+      }
+    }
+  }
+
+  /// No new connections; idle ones are closed, the others after their current response.
+  func drain() async {
+    for listener in listeners { listener.close() }
+    listeners = []
+    for connection in connections.values { connection.closeIfIdle() }
+    guard !connections.isEmpty else { return }
+    await withUnsafeContinuation { drained.append($0) }
+  }
+
+  /// Ends everything at once.
+  func stop() {
+    for listener in listeners { listener.close() }
+    listeners = []
+    sweep?.cancel()
+    for connection in connections.values { connection.abort() }
+    parts?.pool.closeIdle(all: true)
+  }
+}
+
+/// What the requests of one worker share. Bound to that worker's loop.
+final class WorkerParts {
+  let context: ProxyContext
+  let loop: EventLoop
+  let pool: ConnectionPool
+  /// Begins a task on this worker's loop that outlives the request that began it.
+  let spawn: (@escaping () async -> Void) -> Task<Void, Never>
+
+  init(
+    context: ProxyContext, loop: EventLoop, pool: ConnectionPool,
+    spawn: @escaping (@escaping () async -> Void) -> Task<Void, Never>
+  ) {
+    self.context = context
+    self.loop = loop
+    self.pool = pool
+    self.spawn = spawn
+  }
+}

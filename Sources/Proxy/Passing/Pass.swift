@@ -1,0 +1,131 @@
+// A request that is relayed and not stored: socket to socket, with backpressure, for a reason that has a name.
+
+import CachePolicy
+import Diagnostics
+import EventLoop
+import HTTPMessage
+import HTTPWire
+import Store
+import Upstream
+
+/// Relays one request and its response. Bound to its worker's loop.
+struct Pass {
+  private let transaction: Transaction
+  private let forwarded: ForwardedRequest
+  private let reason: PassReason
+
+  init(_ transaction: Transaction, _ forwarded: ForwardedRequest, reason: PassReason) {
+    self.transaction = transaction
+    self.forwarded = forwarded
+    self.reason = reason
+  }
+
+  /// Runs the exchange and relays what comes.
+  func run() async {
+    transaction.context.counters.passes.add()
+    guard let body = transaction.body, body.framing != .none || forwarded.upgrade != nil else {
+      return await runWithoutBody()
+    }
+    let exchange: Exchange
+    do {
+      exchange = try await Exchange.begin(
+        forwarded.upstream(body: body.framing), pool: transaction.parts.pool, fresh: body.framing != .none)
+    } catch {
+      return await fail(error)
+    }
+    let upload = Upload(body: body, exchange: exchange)
+    let task = body.framing == .none ? nil : transaction.parts.spawn { await upload.run() }
+    do {
+      let head = try await exchange.receiveHead(interim: { await transaction.relayInterim($0) })
+      if head.status == 101, forwarded.upgrade != nil {
+        await UpgradedTunnel(transaction, exchange: exchange).run(head)
+      } else {
+        await Relay(transaction, exchange: exchange, acceptsTrailers: forwarded.acceptsTrailers)
+          .run(head, status: .passed(reason))
+        invalidate(after: head)
+      }
+    } catch {
+      await fail(error, uploadFailure: upload.failure)
+    }
+    // The client may still be sending what nobody wants any more.
+    task?.cancel()
+    await task?.value
+  }
+
+  private func runWithoutBody() async {
+    do {
+      let (exchange, head) = try await Exchange.perform(
+        forwarded.upstream(body: .none), pool: transaction.parts.pool, interim: { await transaction.relayInterim($0) })
+      await Relay(transaction, exchange: exchange, acceptsTrailers: forwarded.acceptsTrailers)
+        .run(head, status: .passed(reason))
+      invalidate(after: head)
+    } catch {
+      await fail(error)
+    }
+  }
+
+  /// A successful unsafe request makes what is stored of its target invalid (RFC 9111 §4.4).
+  private func invalidate(after head: ResponseHead) {
+    for key in invalidatedKeys(by: head, to: forwarded.method, target: forwarded.target) {
+      transaction.context.store.removeAll(for: key)
+    }
+  }
+
+  private func fail(_ error: UpstreamError, uploadFailure: Upload.Failure? = nil) async {
+    switch uploadFailure {
+    case .client(let wire?):
+      transaction.response.closesAfterwards()
+      await transaction.answer(ErrorPage(status: wire.status, reason: wire.explanation))
+    case .client(nil):
+      transaction.clientIsGone()
+    case .upstream, nil:
+      await transaction.fail(error, status: .passed(reason))
+    }
+  }
+}
+
+/// Streams a request's body upstream while the response is awaited: a task of its own.
+final class Upload {
+  enum Failure {
+    /// The client stopped sending, or what it sent was malformed.
+    case client(WireError?)
+    /// The origin does not take the body; it may have answered already.
+    case upstream
+  }
+
+  private let body: RequestBody
+  private let exchange: Exchange
+  private(set) var failure: Failure?
+
+  init(body: RequestBody, exchange: Exchange) {
+    self.body = body
+    self.exchange = exchange
+  }
+
+  func run() async {
+    let isChunked = body.framing == .chunked
+    var more = !body.isComplete
+    while more {
+      var pending: [UInt8] = []
+      do {
+        more = try await body.read { piece in
+          if isChunked { pending += ChunkedCoding.chunkHeader(piece.byteCount) }
+          piece.withUnsafeBytes { pending.append(contentsOf: $0) }
+          if isChunked { pending += ChunkedCoding.chunkEnd }
+        }
+      } catch {
+        failure = .client(error as? WireError)
+        // The origin must not take a body for complete that is not (RFC 9112 §8).
+        exchange.abandon()
+        return
+      }
+      if !more, isChunked { pending += ChunkedCoding.lastChunk(trailers: body.trailers) }
+      do {
+        try await exchange.sendBody(pending, last: !more)
+      } catch {
+        failure = .upstream
+        return
+      }
+    }
+  }
+}

@@ -1,0 +1,78 @@
+// Relays a response that is not stored: its head, and its body as it comes, no faster than the client takes it.
+
+import CachePolicy
+import Diagnostics
+import HTTPMessage
+import HTTPWire
+import Upstream
+
+/// The response half of a pass. Bound to its worker's loop.
+struct Relay {
+  private let transaction: Transaction
+  private let exchange: Exchange
+  private let acceptsTrailers: Bool
+
+  init(_ transaction: Transaction, exchange: Exchange, acceptsTrailers: Bool = false) {
+    self.transaction = transaction
+    self.exchange = exchange
+    self.acceptsTrailers = acceptsTrailers
+  }
+
+  /// Sends `head` and what follows it upstream. The exchange is over when this returns.
+  func run(_ head: ResponseHead, status: CacheStatus) async {
+    var head = head
+    head.fields.removeHopByHop()
+    transaction.send(head, framing: framing(of: head), status: status, upstream: true)
+    do {
+      while try await exchange.readBody({ transaction.response.send($0) }) {
+        try await flush()
+      }
+    } catch is ClientGone {
+      exchange.abandon()
+      transaction.record.bytesFromUpstream = transaction.response.bodyBytes
+      return transaction.clientIsGone()
+    } catch {
+      exchange.abandon()
+      transaction.record.bytesFromUpstream = transaction.response.bodyBytes
+      return transaction.abort()
+    }
+    transaction.record.bytesFromUpstream = transaction.response.bodyBytes
+    let trailers = acceptsTrailers ? exchange.trailers : Fields()
+    exchange.finish()
+    await transaction.end(trailers: trailers)
+  }
+
+  private struct ClientGone: Error {}
+
+  private func flush() async throws {
+    do {
+      try await transaction.response.flush(downTo: Self.sendBuffer)
+    } catch {
+      throw ClientGone()
+    }
+  }
+
+  private func framing(of head: ResponseHead) -> OutgoingFraming {
+    switch exchange.responseFraming {
+    case .none: .none
+    case .length(let count): .length(count)
+    case .chunked: .unknownLength
+    case .untilClose: .untilClose
+    }
+  }
+
+  private static let sendBuffer = 256 << 10
+}
+
+extension Transaction {
+  /// Tells the client that upstream failed: as a page where there is no head yet, else by cutting the response off.
+  func fail(_ error: UpstreamError, status: CacheStatus) async {
+    switch error {
+    case .cancelled: return clientIsGone()
+    case .forbidden: context.counters.forbidden.add()
+    case .unresolvable, .unreachable, .busy, .silent, .broken, .closedEarly, .malformed, .unavailable, .unusable: break
+    }
+    context.log.info("\(record.identifier) \(record.method) \(record.target): \(error.explanation)")
+    await answer(ErrorPage(status: error.status, reason: error.explanation), status: status)
+  }
+}

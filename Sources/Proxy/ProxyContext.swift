@@ -1,0 +1,69 @@
+// What all workers of the proxy share; every part of it is safe to use from any of them.
+
+import CachePolicy
+public import Configuration
+public import Diagnostics
+public import EventLoop
+public import Fill
+import HTTPMessage
+public import Store
+import Synchronization
+public import Upstream
+
+/// The shared parts of one proxy.
+public final class ProxyContext: Sendable {
+  public let settings: Settings
+  public let store: Store
+  public let fills: FillTable
+  public let resolver: Resolver
+  public let clock: Clock
+  public let log: Log
+  public let upstreamCounters = UpstreamCounters()
+  public let counters = ProxyCounters()
+  /// Called once for each request that is over, on the loop that served it.
+  public let observer: @Sendable (RequestRecord) -> Void
+  let access: AccessRules
+  let rules: FreshnessRules
+  let collapser = Collapser()
+  /// Keys whose last response could not be shared: nobody waits for them.
+  let passMemory: KeyMemory
+  /// Keys whose validator changed again and again: they are passed for a while.
+  let unstable: KeyMemory
+  private let sequence = Atomic<UInt64>(0)
+  private let epoch = UInt32.random(in: 0...(.max))
+  private let draining = Atomic<Bool>(false)
+
+  public init(
+    settings: Settings, store: Store, resolver: Resolver, clock: Clock, log: Log,
+    observer: @escaping @Sendable (RequestRecord) -> Void
+  ) {
+    self.settings = settings
+    self.store = store
+    self.resolver = resolver
+    self.clock = clock
+    self.log = log
+    self.observer = observer
+    fills = FillTable(store: store, settings: settings, clock: clock, log: log)
+    access = AccessRules(settings)
+    rules = FreshnessRules(
+      heuristicFraction: settings.freshness.heuristicFraction,
+      heuristicMaximum: settings.freshness.heuristicMax.components.seconds)
+    passMemory = KeyMemory(seconds: settings.fills.passMemory.inSeconds)
+    unstable = KeyMemory(seconds: settings.fills.passMemory.inSeconds)
+  }
+
+  /// The wall clock's time.
+  var now: Timestamp { Timestamp(seconds: clock.now()) }
+
+  /// A new request's identifier, unique for this process.
+  func makeIdentifier() -> String {
+    let number = sequence.wrappingAdd(1, ordering: .relaxed).newValue
+    let digits = String(number, radix: 16)
+    return String(epoch, radix: 16) + "-" + String(repeating: "0", count: max(0, 6 - digits.utf8.count)) + digits
+  }
+
+  /// Whether connections are to be closed after their current response.
+  var isDraining: Bool { draining.load(ordering: .relaxed) }
+
+  func beginDraining() { draining.store(true, ordering: .relaxed) }
+}

@@ -1,0 +1,153 @@
+// Sends spans of a representation to a client: from the store where they are present, else as fills bring them.
+
+import CachePolicy
+import EventLoop
+import Fill
+import HTTPMessage
+import Spans
+import Store
+import Upstream
+
+/// One response body in progress: a reader of the store. Bound to its worker's loop.
+final class BodySender {
+  private let transaction: Transaction
+  private let supply: Supply
+  private let source: FillSource
+
+  init(_ transaction: Transaction, supply: Supply, source: FillSource) {
+    self.transaction = transaction
+    self.supply = supply
+    self.source = source
+  }
+
+  /// How the sending of a span ended.
+  enum Ending {
+    case complete
+    case clientGone
+    /// What is missing cannot be had: the response is to be cut off.
+    case cut(FillOutcome)
+  }
+
+  /// Sends `span`; one with no known end is sent up to the total, once that is known.
+  func send(_ span: ByteSpan) async -> Ending {
+    let representation = supply.representation
+    let reader = supply.reader(of: span)
+    let pin = representation.pin(span)
+    var position = span.lower
+    var fruitless = 0
+    while position < span.upper {
+      switch await representation.presence(at: position, upTo: span.upper) {
+      case .present(let upper):
+        do {
+          let bytes = try await representation.bytes(in: ByteSpan(position, min(upper, position + Self.window)))
+          let sent = ByteSpan(position, position + UInt64(bytes.count))
+          transaction.response.send(bytes)
+          account(sent)
+          position = sent.upper
+          fruitless = 0
+        } catch {
+          // Evicted or found bad in between: it is a gap now, and asked for again.
+          fruitless += 1
+          if fruitless > Self.patience { return .cut(.storage(error)) }
+          continue
+        }
+        guard await flush(downTo: Self.sendBuffer) else { return .clientGone }
+        reader.advance(to: position)
+        pin.advance(to: position)
+      case .absent(let upper):
+        if let total = representation.total, position >= total { return .complete }
+        guard await flush(downTo: 0) else { return .clientGone }
+        switch await supply.obtain(position, upTo: upper) {
+        case .lookAgain:
+          fruitless += 1
+          if fruitless > Self.patience { return .cut(.cancelled) }
+        case .cancelled: return .clientGone
+        case .failed(let outcome):
+          switch outcome {
+          case .storage: return await relay(ByteSpan(position, span.upper))
+          case .changed where await isPresent(ByteSpan(position, span.upper)): continue
+          case .complete, .changed, .refused, .failed, .wrong, .timedOut, .cancelled: return .cut(outcome)
+          }
+        }
+      }
+    }
+    return .complete
+  }
+
+  /// The store cannot take the rest: it is asked for under the same validator and passed on (design: Space).
+  private func relay(_ span: ByteSpan) async -> Ending {
+    let context = transaction.context
+    let representation = supply.representation
+    guard representation.validator.isStrong else {
+      return .cut(
+        .failed(.unusable(Origin(source.target), reason: "the rest cannot be asked for without a strong validator")))
+    }
+    var position = span.lower
+    var retry = RetryPolicy(context.settings)
+    while position < span.upper {
+      do {
+        let answer = try await PartialAnswer.ask(
+          for: ByteSpan(position, span.upper), of: representation,
+          coding: supply.entry.response.fields.combined(.contentEncoding), source: source,
+          pool: transaction.parts.pool, now: { context.now })
+        switch answer.verdict {
+        case .changed(let reason): return .cut(.changed(reason: reason))
+        case .refused(let status), .later(let status, _): return .cut(.refused(status: status))
+        case .wrong(let reason): return .cut(.wrong(reason: reason))
+        case .body(var opened):
+          while true {
+            let more = try await opened.exchange.readBody { piece in
+              let skipped = min(UInt64(piece.byteCount), position - min(position, opened.offset))
+              let rest = piece.extracting(droppingFirst: Int(skipped))
+              transaction.response.send(rest)
+              position += UInt64(rest.byteCount)
+              opened.offset += UInt64(piece.byteCount)
+              transaction.record.bytesFromUpstream += UInt64(rest.byteCount)
+            }
+            guard await flush(downTo: Self.sendBuffer) else { return .clientGone }
+            retry.progressed()
+            if !more { break }
+          }
+          opened.exchange.finish()
+          if span.upper == .max { return .complete }
+        }
+      } catch {
+        let failure = error as? UpstreamError ?? .closedEarly(Origin(source.target))
+        switch retry.failed(jitter: Double.random(in: 0...1)) {
+        case .giveUp: return .cut(.failed(failure))
+        case .again(let seconds):
+          if seconds > 0 { await transaction.parts.loop.sleep(until: .after(seconds: seconds)) }
+          if Task.isCancelled { return .clientGone }
+        }
+      }
+    }
+    return .complete
+  }
+
+  private func isPresent(_ span: ByteSpan) async -> Bool {
+    let upper = min(span.upper, supply.representation.total ?? .max)
+    return await supply.representation.gaps(in: ByteSpan(span.lower, upper), limit: 1).isEmpty
+  }
+
+  private func account(_ span: ByteSpan) {
+    let own = supply.ownBytes(in: span)
+    transaction.record.bytesFromUpstream += own
+    transaction.record.bytesFromCache += span.count - min(span.count, own)
+  }
+
+  private func flush(downTo queued: Int) async -> Bool {
+    do {
+      try await transaction.response.flush(downTo: queued)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /// How much is taken from the store at a time, in bytes.
+  private static let window: UInt64 = 1 << 20
+  /// How much may wait to leave while the next window is prepared, in bytes.
+  private static let sendBuffer = 512 << 10
+  /// How often the same place may turn out to be missing before the response is cut off.
+  private static let patience = 16
+}

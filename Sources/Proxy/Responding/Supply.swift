@@ -1,0 +1,187 @@
+// Sees to it that bytes which are not present come: joins the fill that has claimed them, or begins one.
+
+import CachePolicy
+import Configuration
+import Diagnostics
+import EventLoop
+import Fill
+import HTTPMessage
+import Spans
+import Store
+import Upstream
+
+/// The fills behind one response. Bound to its worker's loop.
+final class Supply {
+  let entry: StoredEntry
+  private let parts: WorkerParts
+  private let source: FillSource
+  private let traffic: Traffic
+  /// What this response itself has asked upstream for, for the count of bytes from upstream.
+  private var own: [ByteSpan] = []
+  /// Whether this response has waited for a fill that another request began.
+  private(set) var hasFollowed = false
+
+  var representation: Representation { entry.representation }
+  var hasFetched: Bool { !own.isEmpty }
+
+  init(entry: StoredEntry, parts: WorkerParts, source: FillSource) {
+    self.entry = entry
+    self.parts = parts
+    self.source = source
+    traffic = parts.context.fills.traffic(of: entry.representation)
+  }
+
+  /// How bytes can be had.
+  enum Result {
+    /// They are there, or the fill has moved on: look again.
+    case lookAgain
+    /// They cannot be had through the store.
+    case failed(FillOutcome)
+    /// The client is gone.
+    case cancelled
+  }
+
+  /// Waits until the byte at `position`, which is not present, has come or cannot come.
+  ///
+  /// - Parameter upper: where the gap ends, or the reader's wish does.
+  func obtain(_ position: UInt64, upTo upper: UInt64) async -> Result {
+    switch await claim(position, upTo: upper) {
+    case .present: return .lookAgain
+    case .follow(let claim):
+      if !hasFollowed {
+        hasFollowed = true
+        parts.context.fills.counters.follows.add()
+      }
+      return await follow(claim, past: position, upTo: upper)
+    case .lead(let claim, _):
+      begin(claim)
+      return await wait(for: claim.followed, past: position)
+    case .impossible: return .failed(.failed(.unusable(Origin(source.target), reason: "it gave no strong validator")))
+    }
+  }
+
+  /// What stands in the way of a byte.
+  enum Gap {
+    case present
+    case follow(FollowedClaim)
+    /// The gap is the caller's to fill; the spans are present ones inside it.
+    case lead(Claim, bridged: [ByteSpan])
+    /// Only a strong validator lets bytes be combined (RFC 9110 §15.3.7.3).
+    case impossible
+  }
+
+  /// Claims the gap at `position`, one window of it at most.
+  func claim(_ position: UInt64, upTo upper: UInt64, takingOver: Bool = false) async -> Gap {
+    let fills = parts.context.settings.fills
+    let isResumable = representation.validator.isStrong
+    let (edge, overflow) = position.addingReportingOverflow(fills.window)
+    let search = ByteSpan(position, overflow ? upper : min(upper, max(edge, position + 1)))
+    let gaps = await representation.gaps(in: search, limit: FillRunner.gapLimit)
+    guard let gap = Coalescing.exchanges(gaps: gaps, closerThan: fills.coalesceGaps).first,
+      gap.claim.lower == position
+    else { return .present }
+    switch traffic.claim(at: position, upTo: gap.claim.upper, isResumable: isResumable, takingOver: takingOver) {
+    case .follow(let claim): return .follow(claim)
+    case .lead(let claim):
+      guard isResumable else {
+        claim.end(.cancelled)
+        return .impossible
+      }
+      // Between the look and the claim a fill may have ended that brought it.
+      if case .present = await representation.presence(at: position, upTo: position + 1) {
+        claim.end(.cancelled)
+        return .present
+      }
+      own.append(claim.span)
+      return .lead(claim, bridged: gap.bridged)
+    }
+  }
+
+  /// Runs a fill for a claim of ours; it goes on when this response is over, as far as the rules let it.
+  func begin(_ claim: Claim, opened: OpenedExchange? = nil) {
+    let runner = FillRunner(
+      table: parts.context.fills, pool: parts.pool, representation: representation,
+      coding: entry.response.fields.combined(.contentEncoding), source: source, claim: claim,
+      onClaim: { [weak self] span in self?.own.append(span) })
+    let task = parts.spawn { await runner.run(opened) }
+    claim.onStop { task.cancel() }
+  }
+
+  /// Begins the fill of a representation that this very request has brought, on an exchange whose head is known.
+  func begin(_ span: ByteSpan, opened: OpenedExchange) {
+    guard !span.isEmpty else {
+      opened.exchange.finish()
+      return
+    }
+    switch traffic.claim(at: span.lower, upTo: span.upper, isResumable: representation.validator.isStrong) {
+    case .follow: opened.exchange.abandon()
+    case .lead(let claim):
+      own.append(claim.span)
+      begin(claim, opened: opened)
+    }
+  }
+
+  /// Waits until what a range of unknown total depends on is known: its last byte, or the end of the representation.
+  ///
+  /// - Returns: false where no fill is under way that could tell.
+  func waitForEnd(of range: ByteRange) async -> Bool {
+    let last: UInt64
+    switch range {
+    case .bounded(_, let end): last = end
+    case .from, .suffix: last = .max - 1
+    }
+    while representation.total == nil {
+      if last < .max - 1, case .present = await representation.presence(at: last, upTo: last + 1) { return true }
+      guard let claim = traffic.running(at: last) else { return representation.total != nil }
+      switch await wait(for: claim, past: last) {
+      case .lookAgain: continue
+      case .failed, .cancelled: return false
+      }
+    }
+    return true
+  }
+
+  /// Makes a reader of a span known to fills.
+  func reader(of span: ByteSpan) -> Reader { traffic.enter(span) }
+
+  /// How many of these bytes this response itself had asked upstream for.
+  func ownBytes(in span: ByteSpan) -> UInt64 {
+    own.reduce(0) { $0 + ($1.intersection(span)?.count ?? 0) }
+  }
+
+  /// Waits for another's claim; where that is still far away after a while, the bytes are asked for directly.
+  private func follow(_ claim: FollowedClaim, past position: UInt64, upTo upper: UInt64) async -> Result {
+    guard representation.validator.isStrong else { return await wait(for: claim, past: position) }
+    let patience = Deadline.after(seconds: parts.context.settings.fills.followPatience.inSeconds)
+    switch await traffic.wait(for: claim, past: position, patience: (patience, parts.loop)) {
+    case .moved: return .lookAgain
+    case .ended(let outcome): return Self.result(of: outcome)
+    case .cancelled: return .cancelled
+    case .slow: break
+    }
+    switch await self.claim(position, upTo: upper, takingOver: true) {
+    case .present: return .lookAgain
+    case .follow(let claim): return await wait(for: claim, past: position)
+    case .lead(let claim, _):
+      begin(claim)
+      return await wait(for: claim.followed, past: position)
+    case .impossible: return await wait(for: claim, past: position)
+    }
+  }
+
+  private func wait(for claim: FollowedClaim, past position: UInt64) async -> Result {
+    switch await traffic.wait(for: claim, past: position) {
+    case .moved, .slow: .lookAgain
+    case .ended(let outcome): Self.result(of: outcome)
+    case .cancelled: .cancelled
+    }
+  }
+
+  private static func result(of outcome: FillOutcome) -> Result {
+    switch outcome {
+    // A fill that stopped because nobody read it leaves the rest for whoever wants it.
+    case .complete, .cancelled: .lookAgain
+    case .changed, .refused, .failed, .wrong, .timedOut, .storage: .failed(outcome)
+    }
+  }
+}
