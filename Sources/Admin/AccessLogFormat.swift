@@ -1,0 +1,122 @@
+// One line for each request, in the form the settings ask for.
+
+import Configuration
+import EventLoop
+import HTTPMessage
+import Proxy
+
+/// Writes a request's record as a line of text, without its end.
+struct AccessLogFormatter: Sendable {
+  let format: Settings.AccessLogFormat
+
+  func line(for record: RequestRecord) -> String {
+    switch format {
+    case .larder: columns(record)
+    case .common: common(record)
+    case .json: json(record)
+    }
+  }
+
+  /// Columns separated by spaces; what may hold spaces is quoted.
+  private func columns(_ record: RequestRecord) -> String {
+    let words = [
+      Self.instant(record.started), record.client, record.method, record.target, String(record.status),
+      String(record.bytes), "cache=\(record.bytesFromCache)", "upstream=\(record.bytesFromUpstream)",
+      "ttfb=\(record.firstByte.map(Self.seconds) ?? "-")", "time=\(Self.seconds(record.duration))",
+      record.ending.rawValue, record.identifier, Self.quoted(record.cacheStatus),
+    ]
+    return words.joined(separator: " ")
+  }
+
+  /// The common log format, as web servers write it.
+  private func common(_ record: RequestRecord) -> String {
+    let request = Self.quoted("\(record.method) \(record.target) \(record.version)")
+    return "\(record.client) - - [\(Self.commonDate(record.started))] \(request) \(record.status) \(record.bytes)"
+  }
+
+  private func json(_ record: RequestRecord) -> String {
+    var members = [
+      "\"time\":\(Self.quoted(Self.instant(record.started)))",
+      "\"id\":\(Self.quoted(record.identifier))",
+      "\"client\":\(Self.quoted(record.client))",
+      "\"method\":\(Self.quoted(record.method))",
+      "\"url\":\(Self.quoted(record.target))",
+      "\"version\":\(Self.quoted(record.version))",
+      "\"status\":\(record.status)",
+      "\"bytes\":\(record.bytes)",
+      "\"bytes_from_cache\":\(record.bytesFromCache)",
+      "\"bytes_from_upstream\":\(record.bytesFromUpstream)",
+      "\"ttfb\":\(record.firstByte.map(Self.seconds) ?? "null")",
+      "\"duration\":\(Self.seconds(record.duration))",
+      "\"ending\":\(Self.quoted(record.ending.rawValue))",
+      "\"cache_status\":\(Self.quoted(record.cacheStatus))",
+    ]
+    if let agent = record.userAgent { members.append("\"user_agent\":\(Self.quoted(agent))") }
+    if let referer = record.referer { members.append("\"referer\":\(Self.quoted(referer))") }
+    return "{" + members.joined(separator: ",") + "}"
+  }
+
+  /// A JSON string (RFC 8259 §7): nothing a client sends can end it or the line.
+  static func quoted(_ text: String) -> String {
+    var result = "\""
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "\"": result += "\\\""
+      case "\\": result += "\\\\"
+      case _ where scalar.value < 0x20 || scalar.value == 0x7F:
+        let digits = String(scalar.value, radix: 16)
+        result += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
+      case _: result.unicodeScalars.append(scalar)
+      }
+    }
+    return result + "\""
+  }
+
+  /// Seconds with three decimals.
+  static func seconds(_ value: Double) -> String {
+    let thousandths = Int((max(0, value) * 1000).rounded())
+    return "\(thousandths / 1000).\(padded(thousandths % 1000, 3))"
+  }
+
+  /// RFC 3339 in UTC.
+  static func instant(_ time: Timestamp) -> String {
+    let (date, clock) = CalendarTime.split(time)
+    return "\(padded(date.year, 4))-\(padded(date.month, 2))-\(padded(date.day, 2))T\(clock)Z"
+  }
+
+  /// `10/Oct/2000:13:55:36 +0000`.
+  static func commonDate(_ time: Timestamp) -> String {
+    let (date, clock) = CalendarTime.split(time)
+    return "\(padded(date.day, 2))/\(CalendarTime.months[date.month - 1])/\(padded(date.year, 4)):\(clock) +0000"
+  }
+}
+
+/// Pads a number with zeros on the left.
+func padded(_ number: Int, _ width: Int) -> String {
+  let digits = String(number)
+  return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
+}
+
+/// A moment as a date in the Gregorian calendar and a time of day, in UTC.
+enum CalendarTime {
+  static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+  static func split(_ time: Timestamp) -> (date: (year: Int, month: Int, day: Int), clock: String) {
+    let day = Int(time.seconds.quotientAndRemainder(dividingBy: 86_400).quotient) - (time.seconds % 86_400 < 0 ? 1 : 0)
+    let second = Int(time.seconds) - day * 86_400
+    let clock = "\(padded(second / 3600, 2)):\(padded(second / 60 % 60, 2)):\(padded(second % 60, 2))"
+    return (date(ofDay: day), clock)
+  }
+
+  /// Days are counted in eras of 400 years that begin on 1 March, so that the leap day is the last of its year.
+  private static func date(ofDay day: Int) -> (year: Int, month: Int, day: Int) {
+    let shifted = day + 719_468
+    let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+    let dayOfEra = shifted - era * 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let shiftedMonth = (5 * dayOfYear + 2) / 153
+    let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+    return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
+  }
+}

@@ -1,0 +1,39 @@
+// The texts of --help.
+
+/// What each command says of itself.
+enum Help {
+  static let overview = """
+    Larder: a caching HTTP forward proxy that never downloads the same byte twice.
+
+    usage: larder serve [options]         run the proxy
+           larder check-config [FILE]     check a settings file and say what it means
+           larder version                 print the version
+           larder COMMAND --help          the options of a command
+
+    exit codes: 0 done; 1 the server could not start or run; 2 wrong command line or settings
+    """
+
+  static let serve = """
+    usage: larder serve [options]
+
+      --config FILE            settings in YAML; flags given here come after it
+      --listen HOST:PORT       where clients connect; may be given several times (default 127.0.0.1:3128)
+      --admin HOST:PORT|off    health and metrics (default 127.0.0.1:3129)
+      --cache-dir DIR          the cache's directory
+      --cache-size SIZE        the most it may hold on disk, as in 20G
+      --workers N              worker threads; 0 is one a core
+      --access-log PATH|-|off  one line a request; - is standard output
+      --log-level LEVEL        debug, info, warning or error
+      --help                   this text
+
+    signals: TERM ends after the responses under way, INT ends now, a second one at once; HUP reopens the log files
+    exit codes: 0 stopped as asked; 1 could not start or run; 2 wrong command line or settings
+    """
+
+  static let checkConfig = """
+    usage: larder check-config [FILE]
+
+    Reads the settings in FILE, or the defaults, and prints every setting with its value.
+    exit codes: 0 the settings are right; 2 they are not, and the first error is named
+    """
+}

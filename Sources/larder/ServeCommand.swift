@@ -1,0 +1,176 @@
+// `larder serve`: puts the parts together, says where it listens, and runs until a signal ends it.
+
+import Admin
+import Configuration
+import Diagnostics
+import EventLoop
+import Proxy
+import Store
+import Synchronization
+
+enum ServeCommand {
+  static func run(_ arguments: [String]) async -> ExitCode {
+    switch ServeOptions.parse(arguments) {
+    case .help:
+      Output.print(Help.serve)
+      return .success
+    case .wrong(let reason):
+      Output.error(reason)
+      return .usage
+    case .settings(let settings):
+      return await serve(settings)
+    }
+  }
+
+  private static func serve(_ settings: Settings) async -> ExitCode {
+    let descriptors = raiseDescriptorLimit()
+    let (signals, continuation) = AsyncStream.makeStream(of: ProcessSignal.self)
+    let log: Log
+    let accessLog: AccessLog?
+    // Before any thread is started, so that none of them takes a signal.
+    do {
+      _ = try SignalSource { continuation.yield($0) }
+    } catch {
+      Output.error("cannot start: \(error)")
+      return .failure
+    }
+    do {
+      log = try Log(level: settings.log.level.level, to: settings.log.destination.destination)
+      accessLog = try AccessLog.open(settings.log)
+    } catch {
+      Output.error(error.explanation)
+      return .failure
+    }
+    defer {
+      accessLog?.close()
+      log.flush()
+    }
+    let store: Store
+    do {
+      store = try Store.open(storeOptions(settings), log: log)
+    } catch {
+      Output.error(error.explanation)
+      return .failure
+    }
+    let context = ProxyContext(
+      settings: settings, store: store, resolver: Resolver(threads: 4), clock: .system, log: log,
+      observer: { accessLog?.write($0) })
+    let code = await run(context, log: log, accessLog: accessLog, signals: signals, descriptors: descriptors)
+    await store.close()
+    return code
+  }
+
+  /// Runs the listeners until a signal ends them.
+  private static func run(
+    _ context: ProxyContext, log: Log, accessLog: AccessLog?, signals: AsyncStream<ProcessSignal>, descriptors: Int
+  ) async -> ExitCode {
+    let state = Readiness()
+    let server: ProxyServer
+    var admin: AdminServer?
+    do {
+      server = try await ProxyServer.start(context)
+    } catch let error as ProxyStartError {
+      Output.error("cannot listen on \(error.address): \(error.reason)")
+      return .failure
+    } catch {
+      Output.error("cannot start: \(error)")
+      return .failure
+    }
+    for address in server.addresses { Output.print("larder: listening on \(address)") }
+    if let wanted = context.settings.admin, let address = SocketAddress(ip: wanted.host, port: wanted.port) {
+      do {
+        if address.port != 0 { try Listener.checkUnused(address) }
+        let started = try AdminServer(context: context, isReady: { state.isReady })
+        Output.print("larder: admin on \(try await started.listen(on: address))")
+        admin = started
+      } catch {
+        let reason = (error as? StreamError)?.explanation ?? "\(error)"
+        Output.error("cannot listen on \(wanted) for the administrator: \(reason)")
+        await server.stop()
+        return .failure
+      }
+    }
+    state.set(true)
+    announce(context, server)
+    log.info("started with \(context.settings.workers) workers and \(descriptors) descriptors")
+    for await signal in signals {
+      switch signal {
+      case .hangUp:
+        log.reopen()
+        accessLog?.reopen()
+        continue
+      case .terminate:
+        state.set(false)
+        log.info("draining")
+        await drain(server, signals, seconds: context.settings.clients.drainTimeout.inSeconds)
+      case .interrupt:
+        break
+      }
+      break
+    }
+    await server.stop()
+    await admin?.stop()
+    log.info("stopped")
+    return .success
+  }
+
+  /// Waits for the responses under way, until the time is over or another signal comes.
+  private static func drain(_ server: ProxyServer, _ signals: AsyncStream<ProcessSignal>, seconds: Double) async {
+    await withTaskGroup(of: Void.self) { group in
+      group.addTask { await server.drain() }
+      group.addTask { try? await Task.sleep(for: .seconds(seconds)) }
+      group.addTask {
+        for await signal in signals where signal != .hangUp { return }
+      }
+      await group.next()
+      // Stopping ends what drain() still waits for.
+      await server.stop()
+      group.cancelAll()
+    }
+  }
+
+  private static func announce(_ context: ProxyContext, _ server: ProxyServer) {
+    Output.print("larder: ready")
+    if let address = server.addresses.first { Output.print("export http_proxy=http://\(address)") }
+    Output.print(
+      "larder: cache in \(context.settings.cache.directory); stop with Ctrl-C, or kill -TERM to let downloads end")
+  }
+
+  private static func storeOptions(_ settings: Settings) -> StoreOptions {
+    StoreOptions(
+      directory: settings.cache.directory, capacity: settings.cache.size, memoryBudget: settings.cache.memory,
+      smallBody: settings.cache.smallBody, syncInterval: settings.cache.syncInterval.inSeconds,
+      highWatermark: settings.cache.highWatermark, lowWatermark: settings.cache.lowWatermark,
+      diskThreads: settings.cache.diskThreads)
+  }
+}
+
+/// Whether requests are served, as `/readyz` tells it.
+private final class Readiness: Sendable {
+  private let ready = Atomic<Bool>(false)
+
+  var isReady: Bool { ready.load(ordering: .relaxed) }
+
+  func set(_ value: Bool) { ready.store(value, ordering: .relaxed) }
+}
+
+extension Settings.LogLevel {
+  /// The log's own level.
+  fileprivate var level: LogLevel {
+    switch self {
+    case .debug: .debug
+    case .info: .info
+    case .warning: .warning
+    case .error: .error
+    }
+  }
+}
+
+extension Settings.LogDestination {
+  fileprivate var destination: LogDestination {
+    switch self {
+    case .stderr: .standardError
+    case .file(let path): .file(path: path)
+    }
+  }
+}
