@@ -1,5 +1,6 @@
 // A TCP connection as tasks see it: reads, queued writes, and the ends of both.
 
+import CLibevent
 import Glibc
 
 /// One connected socket. Bound to one loop: every member is used on that loop only.

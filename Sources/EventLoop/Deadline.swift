@@ -1,5 +1,6 @@
 // A point on the monotonic clock: when a wait is over.
 
+import CLibevent
 import Glibc
 
 /// A point on the monotonic clock. Steps of the wall clock do not move it.

@@ -1,5 +1,6 @@
 // What a server asks of its process: many descriptors, and signals that arrive as calls.
 
+import CLibevent
 import Glibc
 
 /// Raises the limit of open descriptors to the most that the process may have.

@@ -1,5 +1,6 @@
 // Turns host names into addresses, off the loops.
 
+import CLibevent
 import Glibc
 
 /// Looks names up with `getaddrinfo` in threads of its own and remembers the answers. Used by all loops.

@@ -1,5 +1,6 @@
 // Addresses of IPv4 and IPv6 with a port, and what kind of place they name.
 
+import CLibevent
 import Glibc
 
 /// An IP address and a port. An IPv4 address that came mapped into IPv6 is held as IPv4.

@@ -1,5 +1,6 @@
 // The system calls that streams and listeners share.
 
+import CLibevent
 import Glibc
 
 /// A non-blocking TCP socket of an address family.

@@ -1,5 +1,6 @@
 // How an operation on a socket can fail.
 
+import CLibevent
 import Glibc
 
 /// Why a stream, a connect or a listener failed.

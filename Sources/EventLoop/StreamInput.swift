@@ -1,5 +1,6 @@
 // The input side of a stream: what has come, and what was left of it.
 
+import CLibevent
 import Glibc
 
 extension StreamCore {

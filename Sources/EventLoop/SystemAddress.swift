@@ -1,5 +1,6 @@
 // Addresses as the system calls take and give them.
 
+import CLibevent
 import Glibc
 
 extension SocketAddress {
