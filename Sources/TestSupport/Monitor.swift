@@ -44,18 +44,26 @@ public final class Monitor<State>: @unchecked Sendable {
   public func wait<Result>(
     for what: @autoclosure () -> String, seconds: Double = Patience.seconds, _ ready: (inout State) throws -> Result?
   ) throws -> Result {
-    pthread_mutex_lock(mutex)
-    defer { pthread_mutex_unlock(mutex) }
     let limit = monotonicSeconds() + seconds
     var deadline = timespec()
     deadline.tv_sec = Int(limit)
     deadline.tv_nsec = Int((limit - Double(Int(limit))) * 1e9)
+    if let result = try waitUntil(deadline, ready) { return result }
+    // The text may well come from this very value, so it is made without the lock.
+    throw HarnessError("waited \(seconds) s in vain for \(what())")
+  }
+
+  private func waitUntil<Result>(
+    _ deadline: timespec, _ ready: (inout State) throws -> Result?
+  ) rethrows -> Result? {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    var deadline = deadline
+    var isLate = false
     while true {
       if let result = try ready(&state) { return result }
-      if pthread_cond_timedwait(condition, mutex, &deadline) == ETIMEDOUT {
-        if let result = try ready(&state) { return result }
-        throw HarnessError("waited \(seconds) s in vain for \(what())")
-      }
+      if isLate { return nil }
+      isLate = pthread_cond_timedwait(condition, mutex, &deadline) == ETIMEDOUT
     }
   }
 }

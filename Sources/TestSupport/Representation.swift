@@ -123,6 +123,7 @@ public struct Representation: Sendable {
     guard parts.count == 2 else { return .whole }
     switch (parts[0], parts[1]) {
     case (let first?, let last):
+      if let last, last < first { return .whole }
       guard first < body.size else { return .unsatisfiable }
       return .part(first..<min(body.size, (last ?? body.size - 1) + 1))
     case (nil, let count?):

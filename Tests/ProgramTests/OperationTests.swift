@@ -66,7 +66,7 @@ import Testing
         #expect(line["method"] as? String == "GET")
         #expect(line["url"] as? String == origin.url("/"))
         #expect((line["duration"] as? NSNumber)?.doubleValue ?? -1 >= 0)
-        #expect((line["first_byte"] as? NSNumber)?.doubleValue ?? -1 >= 0)
+        #expect((line["ttfb"] as? NSNumber)?.doubleValue ?? -1 >= 0)
       }
       #expect((lines[2]["cache_status"] as? String)?.contains("hit") == true)
     }

@@ -199,7 +199,7 @@ import Testing
       let whole = try RawClient(port: larder.port).fetch(url, into: checker.take)
       #expect(whole.status == 200 && whole.end == .clean)
       #expect(checker.mismatch == nil && checker.position == size)
-      let bridged = try #require(try larder.metric("larder_bridged_bytes_total"))
+      let bridged = try #require(try larder.metric("larder_fill_bridged_bytes_total"))
       try expectSent(size + Int(bridged), by: nginx, rig)
     }
   }
