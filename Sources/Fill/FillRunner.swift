@@ -19,6 +19,8 @@ public final class FillRunner {
   let source: FillSource
   private var claim: Claim
   private var writer: ExtentWriter?
+  /// Writers that are done but may have to be drained.
+  private var retired: [ExtentWriter] = []
   private var reservation: Reservation?
   /// The next byte to bring; everything of the claim before it is in the store.
   private var position: UInt64
@@ -200,9 +202,11 @@ public final class FillRunner {
       let more: Bool
       do {
         more = try await exchange.readBody { piece in try self.store(piece, from: &incoming, upTo: limit) }
-        if let writer, writer.needsDrain { try await writer.drain() }
+        try await drain()
       } catch {
         exchange.abandon()
+        // What came before the failure is kept, or else position would lie.
+        do { try await drain() } catch { throw interruption(by: error) }
         throw interruption(by: error)
       }
       try advance(to: position)
@@ -213,6 +217,21 @@ public final class FillRunner {
       try await pauseIfAhead()
     }
     if exchange.isComplete { exchange.finish() } else { exchange.abandon() }
+  }
+
+  /// Waits until the store has everything that was handed to writers.
+  private func drain() async throws {
+    while let writer = retired.popLast() {
+      if writer.needsDrain { try await writer.drain() }
+      writer.finish()
+    }
+    if let writer, writer.needsDrain { try await writer.drain() }
+  }
+
+  /// The next byte to be written is not the one behind the last: another writer begins there.
+  private func retireWriter() {
+    if let writer { retired.append(writer) }
+    writer = nil
   }
 
   /// Whether the body is read on although every wanted byte is there: to see its end, so that the connection is kept.
@@ -236,15 +255,14 @@ public final class FillRunner {
         step = min(rest, bridge.upper - offset)
         table.counters.bridgedBytes.add(step)
         position = offset + step
-        writer?.finish()
-        writer = nil
+        retireWriter()
       } else {
         let edge = incoming.bridged.lazy.map(\.lower).filter { $0 > offset }.min() ?? limit
         step = min(rest, min(edge, limit) - offset)
         let writer = writer ?? representation.writer(at: offset)
         self.writer = writer
+        writer.reservation = reservation
         try writer.write(piece.extracting(taken..<taken + Int(step)))
-        reservation?.consume(step)
         position = offset + step
         retry.progressed()
       }
@@ -324,7 +342,8 @@ public final class FillRunner {
     case .storage: table.counters.storageFailures.add()
     case .refused, .failed, .wrong, .timedOut: break
     }
-    table.log.info("\(source.target.absolute): fill ended at byte \(position): \(outcome.explanation)")
+    let line = "\(source.target.absolute): fill ended at byte \(position): \(outcome.explanation)"
+    if case .cancelled = outcome { table.log.info(line) } else { table.log.warning(line) }
   }
 
   /// Gaps looked at in one go.

@@ -42,6 +42,8 @@ struct RepresentationState {
   /// A small body's bytes from byte 0 on; nil when they are only on the disk.
   var buffer: [UInt8]?
   var bufferWasUsed = false
+  /// Items of packs whose extent has grown since: they are not meant any more.
+  var outgrown: [Extent] = []
   /// Bytes that are in the buffer and in no pack yet.
   var unpacked: UInt64 = 0
   var file: OpenFile?
@@ -104,6 +106,11 @@ struct RepresentationState {
   /// Whether `position` is present, and how far at least that holds. Looks at one loaded segment and at whole runs of
   /// complete or untouched ones.
   mutating func presence(at position: UInt64, upTo upper: UInt64) -> Answer<Presence> {
+    // Of what is gone nothing can be read, whatever was there.
+    if phase == .gone { return .known(.absent(upTo: upper)) }
+    // Nothing is present behind the end, although the last segment counts as complete.
+    if let total, position >= total { return .known(.absent(upTo: upper)) }
+    let upper = min(upper, total ?? upper)
     let number = Segment.number(of: position)
     if let run = complete.present(at: number) {
       return .known(.present(upTo: min(upper, run.upper == .max ? .max : end(ofSegment: run.upper - 1))))
@@ -124,8 +131,9 @@ struct RepresentationState {
     var found: [ByteSpan] = []
     var start: UInt64?
     var position = span.lower
-    while position < span.upper, found.count < limit {
-      switch presence(at: position, upTo: span.upper) {
+    let upper = min(span.upper, total ?? span.upper)
+    while position < upper, found.count < limit {
+      switch presence(at: position, upTo: upper) {
       case .needs(let number):
         // What is known so far is a right answer, only shorter.
         if let start { found.append(ByteSpan(start, position)) }
@@ -151,6 +159,9 @@ struct RepresentationState {
     let number = Segment.number(of: lower)
     if segments[number] == nil { segments[number] = Segment(isLoaded: touched.present(at: number) == nil) }
     let extent = Extent(lower: lower, checksum: checksum, length: UInt32(upper - lower), isChecked: true)
+    if body == .memory, let before = segments[number]?.extent(beginningAt: lower), before.pack != 0 {
+      outgrown.append(before)
+    }
     let charge = changeSegment(number, near: lower) { segment in
       segment.put(extent)
       segment.wasUsed = true

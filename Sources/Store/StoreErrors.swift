@@ -57,7 +57,7 @@ public enum StoreError: Error, Equatable, Sendable {
   /// One line for logs and error pages.
   public var explanation: String {
     switch self {
-    case .noSpace: "the cache is full"
+    case .noSpace: "no space left in the cache or on its file system"
     case .readOnly: "the cache's file system is read-only"
     case .io(let code): "the cache's disk failed: \(String(cString: strerror(code)))"
     case .absent: "the bytes are not in the cache"

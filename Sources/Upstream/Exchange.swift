@@ -100,9 +100,14 @@ public final class Exchange {
   /// Waits for the head of the final response; interim ones are handed over, 101 is final here.
   public func receiveHead(interim: (ResponseHead) async -> Void) async throws(UpstreamError) -> ResponseHead {
     let limit = pool.settings.upstream.headTimeout.inSeconds
+    var interims = 0
     while true {
       let head = try await receiveOneHead(deadline: .after(seconds: limit), limit: limit)
       if (100..<200).contains(head.status), head.status != 101 {
+        interims += 1
+        guard interims <= pool.settings.limits.interimResponses else {
+          throw .unusable(request.origin, reason: "more than \(interims - 1) interim responses to one request")
+        }
         await interim(head)
         continue
       }
@@ -111,7 +116,7 @@ public final class Exchange {
       } catch {
         throw .malformed(request.origin, error)
       }
-      decoder = BodyDecoder(framing: responseFraming)
+      decoder = BodyDecoder(framing: responseFraming, limits: pool.settings.chunkLimits)
       keepsOpen = head.keepsConnectionOpen
       return head
     }

@@ -94,6 +94,7 @@ extension CachedRequest {
       if let stale, head.status < 300 { context.store.remove(stale) }
       context.passMemory.remember(key)
       lead?.end()
+      if case .noSpace = refusal { context.log.warning("\(key.text): not stored: \(StoreError.noSpace.explanation)") }
       if isCut, head.status == 206 {
         answer.exchange.abandon()
         await pass(refusal)
@@ -166,6 +167,7 @@ extension CachedRequest {
     let response = StoredResponse(
       storing: answer.head, to: answer.asked, requestTime: answer.requestTime, responseTime: answer.responseTime)
     let entry = context.store.add(response, for: key, representation: representation)
+    await boundVariants()
     let supply = Supply(entry: entry, parts: transaction.parts, source: source)
     // Known as a reader before the fill looks for one.
     let reader = supply.reader(of: ByteSpan(body.lower, body.upper ?? .max))
@@ -182,6 +184,17 @@ extension CachedRequest {
     let attempt = await respond(entry, selection, supply, status, isFromOrigin: true)
     withExtendedLifetime(reader) {}
     return attempt
+  }
+}
+
+extension CachedRequest {
+  /// One key holds a bounded number of variants: the one validated longest ago goes.
+  private func boundVariants() async {
+    let entries = await context.store.entries(for: key)
+    guard entries.count > settings.limits.variants else { return }
+    if let oldest = entries.min(by: { $0.response.responseTime < $1.response.responseTime }) {
+      context.store.remove(oldest)
+    }
   }
 }
 

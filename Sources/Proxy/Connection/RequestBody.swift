@@ -11,11 +11,11 @@ final class RequestBody {
   private let timeout: Double
   private var decoder: BodyDecoder
 
-  init(framing: BodyFraming, stream: ByteStream, timeout: Double) {
+  init(framing: BodyFraming, limits: ChunkLimits, stream: ByteStream, timeout: Double) {
     self.framing = framing
     self.stream = stream
     self.timeout = timeout
-    decoder = BodyDecoder(framing: framing)
+    decoder = BodyDecoder(framing: framing, limits: limits)
   }
 
   var isComplete: Bool { decoder.isComplete }

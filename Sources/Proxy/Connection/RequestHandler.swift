@@ -19,7 +19,7 @@ struct RequestHandler {
     let settings = transaction.context.settings
     do {
       transaction.body = RequestBody(
-        framing: try BodyFraming.of(request: request), stream: transaction.stream,
+        framing: try BodyFraming.of(request: request), limits: settings.chunkLimits, stream: transaction.stream,
         timeout: settings.clients.bodyTimeout.inSeconds)
     } catch {
       transaction.context.counters.malformedRequests.add()

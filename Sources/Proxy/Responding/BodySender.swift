@@ -35,7 +35,7 @@ final class BodySender {
     let pin = representation.pin(span)
     var position = span.lower
     var fruitless = 0
-    while position < span.upper {
+    while position < min(span.upper, representation.total ?? span.upper) {
       switch await representation.presence(at: position, upTo: span.upper) {
       case .present(let upper):
         do {
@@ -55,7 +55,6 @@ final class BodySender {
         reader.advance(to: position)
         pin.advance(to: position)
       case .absent(let upper):
-        if let total = representation.total, position >= total { return .complete }
         guard await flush(downTo: 0) else { return .clientGone }
         switch await supply.obtain(position, upTo: upper) {
         case .lookAgain:
