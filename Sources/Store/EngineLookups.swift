@@ -51,7 +51,10 @@ extension Engine {
       }
       return StoredEntry(key: key, response: row.response, representation: representation)
     }
-    return keys.load(key, hash, entries)
+    let (known, removed) = keys.load(key, hash, entries)
+    for entry in removed.entries { supersede(entry.representation) }
+    if !removed.entries.isEmpty { inbox.noteKeys() }
+    return known
   }
 
   private func packedRows(of id: UInt64, _ reader: IndexReader) -> [Extent] {

@@ -26,16 +26,12 @@ final class Index: @unchecked Sendable {
     try Index.check(mdb_env_create(&environment))
     guard let environment else { throw IndexError(code: ENOMEM) }
     self.environment = environment
-    do throws(IndexError) {
-      try Index.check(mdb_env_set_maxdbs(environment, MDB_dbi(Table.allCases.count)))
-      try Index.check(mdb_env_set_mapsize(environment, mapBytes))
-      try Index.check(mdb_env_set_maxreaders(environment, 512))
-      // Read-ahead would drag in rows nobody asked for; transactions may move between threads.
-      try Index.check(mdb_env_open(environment, directory, UInt32(MDB_NOTLS | MDB_NORDAHEAD), 0o644))
-    } catch {
-      mdb_env_close(environment)
-      throw error
-    }
+    // Where one of these throws, the deinit closes what there is.
+    try Index.check(mdb_env_set_maxdbs(environment, MDB_dbi(Table.allCases.count)))
+    try Index.check(mdb_env_set_mapsize(environment, mapBytes))
+    try Index.check(mdb_env_set_maxreaders(environment, 512))
+    // Read-ahead would drag in rows nobody asked for; transactions may move between threads.
+    try Index.check(mdb_env_open(environment, directory, UInt32(MDB_NOTLS | MDB_NORDAHEAD), 0o644))
   }
 
   deinit { close() }

@@ -206,18 +206,19 @@ final class IndexThread {
   /// Lays a small body's new extents out in the pack.
   private func pack(_ representation: Representation) throws(SystemError) {
     let parts = representation.state.withLock { state -> [(extent: Extent, bytes: ArraySlice<UInt8>)] in
+      for extent in state.outgrown { packs.release(extent.pack, length: extent.length) }
+      state.outgrown = []
       guard state.body == .memory, state.phase == .stored, let buffer = state.buffer, let segment = state.segments[0]
       else { return [] }
-      return segment.extents.filter { state.dirty.contains($0.lower) }.map {
+      return segment.extents.filter { state.dirty.contains($0.lower) && $0.pack == 0 }.map {
         ($0, buffer[Int($0.lower)..<Int($0.upper)])
       }
     }
-    var size: UInt64 = 0
     for (extent, bytes) in parts {
       let place = try packs.append(
         id: representation.id, lower: extent.lower, checksum: extent.checksum, bytes: bytes)
       if let file = packs.file { unsyncedPacks[place.pack] = file }
-      size += UInt64(bytes.count + PackStore.headerSize)
+      var inMemoryOnly: UInt64 = 0
       let isPlaced = representation.state.withLock { state -> Bool in
         guard state.body == .memory, let now = state.segments[0]?.extent(beginningAt: extent.lower),
           now.length == extent.length, now.checksum == extent.checksum
@@ -226,17 +227,18 @@ final class IndexThread {
           extent.pack = place.pack
           extent.packOffset = place.offset
         }
+        inMemoryOnly = min(state.unpacked, UInt64(extent.length))
+        state.unpacked -= inMemoryOnly
         return true
       }
+      let (size, moved) = (UInt64(bytes.count + PackStore.headerSize), inMemoryOnly)
+      engine.space.change { account in
+        account.packs += size
+        account.unpacked -= min(account.unpacked, moved)
+      }
       // Grown meanwhile: the next flush writes it anew.
-      let dead =
-        isPlaced
-        ? extent
-        : Extent(
-          lower: 0, checksum: 0, length: extent.length, pack: place.pack, isChecked: true)
-      if dead.pack != 0 { packs.release(dead.pack, length: dead.length) }
+      if !isPlaced { packs.release(place.pack, length: extent.length) }
     }
-    if size > 0 { engine.space.change { $0.packs += size } }
   }
 
   /// The places given in this flush were not written: they are none.
@@ -253,7 +255,7 @@ final class IndexThread {
   private func encode(_ representation: Representation, _ batch: inout Operations) {
     let id = representation.id
     let generation = generation
-    var charge: (allocated: UInt64, unpacked: UInt64)?
+    var allocated: UInt64?
     var file: OpenFile?
     var needsFile = false
     representation.state.withLock { state in
@@ -287,13 +289,11 @@ final class IndexThread {
       batch.put(.usage, IndexKey.representation(id), row.encoded())
       state.isRecordDirty = !waiting.isEmpty
       state.isRecorded = true
-      charge = (state.allocated, waiting.isEmpty ? state.unpacked : 0)
-      if waiting.isEmpty { state.unpacked = 0 }
+      allocated = state.allocated
       file = state.file
     }
-    guard let charge else { return }
-    _ = usage.use(id, allocated: charge.allocated)
-    if charge.unpacked > 0 { engine.space.change { $0.unpacked -= min($0.unpacked, charge.unpacked) } }
+    guard let allocated else { return }
+    _ = usage.use(id, allocated: allocated)
     held[id] = representation
     if needsFile {
       if let file = file ?? (try? engine.openFile(of: representation, makes: false)) { unsynced[id] = file }

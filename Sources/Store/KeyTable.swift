@@ -11,6 +11,8 @@ struct KeyState {
   var isLoaded: Bool
   /// The commit that brings the last change to the disk; `.max` before one is known.
   var dirtyGeneration: UInt64 = 0
+  /// While not loaded: what the index has of representations with smaller numbers has been removed.
+  var removedBelow: UInt64 = 0
   var wasUsed = true
   var cost = 0
 
@@ -70,19 +72,56 @@ final class KeyTable: Sendable {
     }
   }
 
-  /// Takes in what the index has; what was changed meanwhile stays. Returns all entries of the key.
-  func load(_ key: CacheKey, _ hash: KeyHash, _ found: [StoredEntry]) -> [StoredEntry] {
+  /// Takes in what the index has; what was changed meanwhile stays. Returns all entries of the key, and those that turn
+  /// out to have been removed.
+  func load(_ key: CacheKey, _ hash: KeyHash, _ found: [StoredEntry]) -> (entries: [StoredEntry], removed: Replaced) {
     withShard(hash) { shard in
       var state = shard.states[hash] ?? KeyState(key: key, isLoaded: false)
-      guard state.key == key else { return [] }
+      guard state.key == key else { return ([], Replaced()) }
+      var removed = Replaced()
       if !state.isLoaded {
         for entry in found where state.variants.index(forKey: entry.variant) == nil {
-          state.variants[entry.variant] = .some(entry)
+          if entry.representation.id < state.removedBelow {
+            removed.entries.append(entry)
+            state.variants[entry.variant] = .some(nil)
+            state.dirtyGeneration = .max
+            shard.changes.insert(KeyChange(hash: hash, variant: entry.variant))
+          } else {
+            state.variants[entry.variant] = .some(entry)
+          }
         }
         state.isLoaded = true
+        if state.removedBelow > 0 {
+          // What kept it from being forgotten is done once these are written (again).
+          state.removedBelow = 0
+          let buried = state.variants.filter { $0.value == nil }.keys
+          for variant in buried { shard.changes.insert(KeyChange(hash: hash, variant: variant)) }
+          if buried.isEmpty { state.dirtyGeneration = 0 }
+        }
       }
       keep(state, hash, &shard)
-      return state.entries
+      return (state.entries, removed)
+    }
+  }
+
+  /// Takes all entries of a key out. What only the index has, of representations numbered below `limit`, is removed when
+  /// it is loaded; true if that is still to be done.
+  func removeAll(_ key: CacheKey, _ hash: KeyHash, below limit: UInt64) -> (removed: Replaced, mustLoad: Bool) {
+    withShard(hash) { shard in
+      if shard.states[hash] == nil, isUnknown(hash, shard) { return (Replaced(), false) }
+      var state = shard.states[hash] ?? KeyState(key: key, isLoaded: false)
+      guard state.key == key else { return (Replaced(), false) }
+      var removed = Replaced()
+      for entry in state.entries {
+        removed.entries.append(entry)
+        state.variants[entry.variant] = .some(nil)
+        shard.changes.insert(KeyChange(hash: hash, variant: entry.variant))
+      }
+      if !state.isLoaded { state.removedBelow = limit }
+      // Not to be forgotten before it is done.
+      state.dirtyGeneration = .max
+      keep(state, hash, &shard)
+      return (removed, !state.isLoaded)
     }
   }
 
@@ -147,7 +186,9 @@ final class KeyTable: Sendable {
         let changes = shard.changes
         shard.changes = []
         return changes.map { change in
-          shard.states[change.hash]?.dirtyGeneration = generation
+          if let state = shard.states[change.hash], state.isLoaded || state.removedBelow == 0 {
+            shard.states[change.hash]?.dirtyGeneration = generation
+          }
           return (change, shard.states[change.hash]?.variants[change.variant] ?? nil)
         }
       }

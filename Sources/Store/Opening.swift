@@ -288,7 +288,8 @@ struct Opening {
       highest = max(highest, number)
       if records[number] == nil { try? calls.unlink(layout.pack(number)) }
     }
-    return PackStore(layout: layout, calls: calls, pool: pool, packs: records, nextNumber: highest + 1)
+    return PackStore(
+      layout: layout, calls: calls, pool: pool, packs: records, nextNumber: highest + 1, capacity: options.capacity)
   }
 
   /// Representations whose removal was decided and not finished.

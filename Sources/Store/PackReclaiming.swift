@@ -11,6 +11,8 @@ extension IndexThread {
     for _ in 0..<8 {
       guard let number = packs.mostDead(atLeast: part), let record = packs.packs[number] else { break }
       if record.live > 0 {
+        // The copies stand beside the pack until the commit. Where they have no room, whole packs die by eviction.
+        guard engine.space.fits(record.live) else { break }
         guard copyLive(from: number, &batch) else { break }
       }
       packs.forget(number)

@@ -13,12 +13,14 @@ struct PackPlace: Equatable, Sendable {
 /// is in it, and the index says which of that is still meant.
 struct PackStore: ~Copyable {
   /// A pack takes no more items when it has this size.
-  static let fullSize: UInt64 = 64 << 20
+  static let largest: UInt64 = 64 << 20
   static let headerSize = 28
 
   private let layout: Layout
   private let calls: SystemCalls
   private let pool: DiskPool
+  /// Small stores have small packs: one that is written to cannot be reclaimed.
+  private let fullSize: UInt64
   private(set) var packs: [UInt32: PackRecord] = [:]
   private(set) var changed: Set<UInt32> = []
   /// Bytes of all packs that are meant.
@@ -31,10 +33,14 @@ struct PackStore: ~Copyable {
   private var tail: [UInt8] = []
   private var flushed: UInt64 = 0
 
-  init(layout: Layout, calls: SystemCalls, pool: DiskPool, packs: [UInt32: PackRecord], nextNumber: UInt32) {
+  init(
+    layout: Layout, calls: SystemCalls, pool: DiskPool, packs: [UInt32: PackRecord], nextNumber: UInt32,
+    capacity: UInt64
+  ) {
     self.layout = layout
     self.calls = calls
     self.pool = pool
+    fullSize = min(PackStore.largest, max(256 << 10, capacity / 32))
     self.packs = packs
     self.nextNumber = nextNumber
     liveBytes = packs.values.reduce(0) { $0 + $1.live }
@@ -46,7 +52,7 @@ struct PackStore: ~Copyable {
   mutating func append(id: UInt64, lower: UInt64, checksum: UInt64, bytes: ArraySlice<UInt8>) throws(SystemError)
     -> PackPlace
   {
-    if file == nil || flushed + UInt64(tail.count) >= PackStore.fullSize { try beginPack() }
+    if file == nil || flushed + UInt64(tail.count) >= fullSize { try beginPack() }
     if tail.count >= 4 << 20 { try writeTail() }
     let offset = flushed + UInt64(tail.count) + UInt64(PackStore.headerSize)
     tail.put(id)

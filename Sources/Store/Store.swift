@@ -118,27 +118,16 @@ public final class Store: Sendable {
     engine.inbox.noteKeys()
   }
 
-  /// Removes all responses of a key; those that are only on the disk a moment later.
+  /// Removes all responses of a key, also those that are only on the disk.
   public func removeAll(for key: CacheKey) {
     let hash = KeyHash(key.text)
-    let remove = { [engine] () in
-      let removed = engine.keys.remove(hash) { $0.key == key }
-      for old in removed.entries { engine.supersede(old.representation) }
-      engine.inbox.noteKeys()
-    }
-    switch engine.keys.lookup(key, hash) {
-    case .known: remove()
-    case .onDisk:
-      let engine = engine
-      let before = engine.makeID()
-      engine.pool.submit {
-        // What was stored after the call stays: its number is larger.
-        let entries = engine.loadEntries(key, hash).filter { $0.representation.id < before }
-        let removed = engine.keys.remove(hash) { entry in entries.contains { $0 === entry } }
-        for old in removed.entries { engine.supersede(old.representation) }
-        engine.inbox.noteKeys()
-      }
-    }
+    // What is stored after this call has a larger number, unless its representation was made before.
+    let (removed, mustLoad) = engine.keys.removeAll(key, hash, below: engine.makeID())
+    for old in removed.entries { engine.supersede(old.representation) }
+    engine.inbox.noteKeys()
+    guard mustLoad else { return }
+    let engine = engine
+    engine.pool.submit { _ = engine.loadEntries(key, hash) }
   }
 
   /// Notes that a response was used, for the order of eviction. Costs next to nothing when called often.
