@@ -89,7 +89,11 @@ public final class Claim: Sendable {
     traffic.state.withLock { state in
       guard let claim = state.claims[id] else { return nil }
       return state.readers.values.lazy
-        .filter { $0.upper > claim.span.upper && $0.position + self.traffic.limits.readAhead > claim.span.upper }
+        .filter { reader in
+          // One that is beyond the end already wants nothing of what comes right behind it.
+          reader.position <= claim.span.upper && claim.span.upper < reader.upper
+            && claim.span.upper - reader.position < self.traffic.limits.readAhead
+        }
         .map(\.upper).max()
     }
   }

@@ -50,7 +50,8 @@ public final class Exchange {
   public static func perform(
     _ request: UpstreamRequest, pool: ConnectionPool, interim: (ResponseHead) async -> Void = { _ in }
   ) async throws(UpstreamError) -> (exchange: Exchange, head: ResponseHead) {
-    let exchange = try await begin(request, pool: pool)
+    // What may not be sent twice does not take the risk of a connection that may be dead.
+    let exchange = try await begin(request, pool: pool, fresh: !request.head.method.isIdempotent)
     do {
       return (exchange, try await exchange.receiveHead(interim: interim))
     } catch {
@@ -70,17 +71,14 @@ public final class Exchange {
     let exchange = Exchange(request, pool: pool, connection: connection)
     pool.counters.requests.add()
     connection.stream.queue(request.head.serialized())
-    if request.framing == .none {
-      exchange.isRequestSent = true
-      do {
-        try await connection.stream.flush(stall: pool.settings.upstream.stallTimeout.inSeconds)
-      } catch {
-        let failure = UpstreamError(
-          error, origin: request.origin, seconds: pool.settings.upstream.stallTimeout.inSeconds)
-        guard exchange.mayRepeat(after: failure), !fresh else { throw failure }
-        exchange.abandon()
-        return try await begin(request, pool: pool, fresh: true)
-      }
+    exchange.isRequestSent = request.framing == .none || request.framing == .length(0)
+    do {
+      try await connection.stream.flush(stall: pool.settings.upstream.stallTimeout.inSeconds)
+    } catch {
+      let failure = UpstreamError(error, origin: request.origin, seconds: pool.settings.upstream.stallTimeout.inSeconds)
+      guard exchange.mayRepeat(after: failure) else { throw failure }
+      exchange.abandon()
+      return try await begin(request, pool: pool, fresh: true)
     }
     return exchange
   }
