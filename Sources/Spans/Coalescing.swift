@@ -24,7 +24,9 @@ public enum Coalescing {
   ///
   /// What lies between two gaps must be present: a caller that leaves out bytes for another reason (claimed by another
   /// fill) names them in `barriers` (ascending), and no exchange reaches across one.
-  public static func exchanges(gaps: [ByteSpan], closerThan distance: UInt64, barriers: [ByteSpan] = []) -> [PlannedExchange] {
+  public static func exchanges(gaps: [ByteSpan], closerThan distance: UInt64, barriers: [ByteSpan] = [])
+    -> [PlannedExchange]
+  {
     var exchanges: [PlannedExchange] = []
     var barrier = barriers[...]
     for gap in gaps where !gap.isEmpty {

@@ -40,10 +40,12 @@ public final class Store: Sendable {
     guard !isClosed.exchange(true, ordering: .relaxed) else { return }
     let opened = opened
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-      _ = startThread("larder-close") {
+      // It waits for the threads that everything else runs on.
+      let thread = startThread("larder-close") {
         opened.end(.stop)
         continuation.resume()
       }
+      pthread_detach(thread)
     }
   }
 
