@@ -81,7 +81,7 @@ private struct YAMLReader {
       case .documentBegin:
         guard root == nil else { throw YAMLProblem(line: line, found: "a second document", expected: "one") }
         let (event, line) = try next()
-        root = try node(event, line, depth: 0)
+        root = try node(event, line, path: [])
       case .end:
         return root
       case .scalar, .sequenceBegin, .sequenceEnd, .mappingBegin, .mappingEnd, .alias:
@@ -90,17 +90,18 @@ private struct YAMLReader {
     }
   }
 
-  private func node(_ event: Event, _ line: Int, depth: Int) throws(YAMLProblem) -> YAMLNode {
-    guard depth < Self.depthLimit else {
+  /// - Parameter path: the keys that lead to the node, for errors.
+  private func node(_ event: Event, _ line: Int, path: [String]) throws(YAMLProblem) -> YAMLNode {
+    guard path.count < Self.depthLimit else {
       throw YAMLProblem(line: line, found: "more than \(Self.depthLimit) levels", expected: "sections with settings")
     }
     switch event {
     case .scalar(let text, let isPlain):
       return YAMLNode(line: line, content: isPlain && ["", "~", "null"].contains(text) ? .null : .scalar(text))
     case .sequenceBegin:
-      return YAMLNode(line: line, content: .sequence(try sequence(depth: depth)))
+      return YAMLNode(line: line, content: .sequence(try sequence(path: path)))
     case .mappingBegin:
-      return YAMLNode(line: line, content: .mapping(try mapping(depth: depth)))
+      return YAMLNode(line: line, content: .mapping(try mapping(path: path)))
     case .alias:
       throw YAMLProblem(line: line, found: "an alias", expected: "the value itself (aliases are not supported)")
     case .begin, .end, .documentBegin, .documentEnd, .sequenceEnd, .mappingEnd:
@@ -108,16 +109,16 @@ private struct YAMLReader {
     }
   }
 
-  private func sequence(depth: Int) throws(YAMLProblem) -> [YAMLNode] {
+  private func sequence(path: [String]) throws(YAMLProblem) -> [YAMLNode] {
     var members: [YAMLNode] = []
     while true {
       let (event, line) = try next()
       if case .sequenceEnd = event { return members }
-      members.append(try node(event, line, depth: depth + 1))
+      members.append(try node(event, line, path: path + [""]))
     }
   }
 
-  private func mapping(depth: Int) throws(YAMLProblem) -> [YAMLNode.Pair] {
+  private func mapping(path: [String]) throws(YAMLProblem) -> [YAMLNode.Pair] {
     var pairs: [YAMLNode.Pair] = []
     var lines: [String: Int] = [:]
     while true {
@@ -127,10 +128,11 @@ private struct YAMLReader {
         throw YAMLProblem(line: line, found: "a key that is not a name", expected: "NAME: VALUE")
       }
       if let first = lines.updateValue(line, forKey: key) {
-        throw YAMLProblem(line: line, found: "\(key) a second time (first in line \(first))", expected: "it once")
+        let name = (path + [key]).joined(separator: ".")
+        throw YAMLProblem(line: line, found: "\(name) a second time (first in line \(first))", expected: "it once")
       }
       let (value, valueLine) = try next()
-      pairs.append(YAMLNode.Pair(key: key, line: line, value: try node(value, valueLine, depth: depth + 1)))
+      pairs.append(YAMLNode.Pair(key: key, line: line, value: try node(value, valueLine, path: path + [key])))
     }
   }
 

@@ -30,6 +30,12 @@ enum Help {
     exit codes: 0 stopped as asked; 1 could not start or run; 2 wrong command line or settings
     """
 
+  static let version = """
+    usage: larder version
+
+    Prints the version of this program.
+    """
+
   static let checkConfig = """
     usage: larder check-config [FILE]
 

@@ -16,16 +16,21 @@ enum ExitCode: Int32 {
 struct Larder {
   static let version = "0.1.0"
 
-  static func main() async {
+  /// Runs a command; the server's own work is done on other threads, so that this one has nothing to wait for but
+  /// their end.
+  static func main() {
     var arguments = Array(CommandLine.arguments.dropFirst())
     let code: ExitCode
     switch arguments.first {
     case "serve":
       arguments.removeFirst()
-      code = await ServeCommand.run(arguments)
+      code = ServeCommand.run(arguments)
     case "check-config":
       arguments.removeFirst()
       code = CheckConfigCommand.run(arguments)
+    case "version" where arguments.contains("--help"):
+      Output.print(Help.version)
+      code = .success
     case "version", "--version":
       Output.print("larder \(version)")
       code = .success

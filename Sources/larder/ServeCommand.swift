@@ -4,12 +4,13 @@ import Admin
 import Configuration
 import Diagnostics
 import EventLoop
+import Glibc
 import Proxy
 import Store
 import Synchronization
 
 enum ServeCommand {
-  static func run(_ arguments: [String]) async -> ExitCode {
+  static func run(_ arguments: [String]) -> ExitCode {
     switch ServeOptions.parse(arguments) {
     case .help:
       Output.print(Help.serve)
@@ -18,22 +19,27 @@ enum ServeCommand {
       Output.error(reason)
       return .usage
     case .settings(let settings):
-      return await serve(settings)
+      return serve(settings)
     }
   }
 
-  private static func serve(_ settings: Settings) async -> ExitCode {
-    let descriptors = raiseDescriptorLimit()
+  /// Serves on other threads; this one is there for the signals' sake: they are blocked before any other is started.
+  private static func serve(_ settings: Settings) -> ExitCode {
     let (signals, continuation) = AsyncStream.makeStream(of: ProcessSignal.self)
-    let log: Log
-    let accessLog: AccessLog?
-    // Before any thread is started, so that none of them takes a signal.
     do {
       _ = try SignalSource { continuation.yield($0) }
     } catch {
       Output.error("cannot start: \(error)")
       return .failure
     }
+    Task { exit(await serve(settings, signals).rawValue) }
+    while true { pause() }
+  }
+
+  private static func serve(_ settings: Settings, _ signals: AsyncStream<ProcessSignal>) async -> ExitCode {
+    let descriptors = raiseDescriptorLimit()
+    let log: Log
+    let accessLog: AccessLog?
     do {
       log = try Log(level: settings.log.level.level, to: settings.log.destination.destination)
       accessLog = try AccessLog.open(settings.log)

@@ -100,7 +100,8 @@ extension CachedRequest {
         await pass(refusal)
       } else {
         context.counters.passes.add()
-        await Relay(transaction, exchange: answer.exchange).run(head, status: .passed(refusal))
+        await Relay(transaction, exchange: answer.exchange, acceptsTrailers: forwarded.acceptsTrailers)
+          .run(head, status: .passed(refusal))
       }
       return .answered
     case .body(let body):

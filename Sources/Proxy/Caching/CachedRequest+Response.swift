@@ -45,6 +45,7 @@ extension CachedRequest {
     if request.method == .get {
       let isMissing = await isAnythingMissing(of: selection, entry)
       if isMissing, RequestCacheControl(request.fields).onlyIfCached { return await answerUncached() }
+      if isMissing, !isFromOrigin, await isLost(selection, entry, supply) { return await miss(.partial) }
       if isMissing, case .hit = status.handling { status.handling = .forwarded(.partial) }
       if let first = selection.spans(total: entry.representation.total).first, isMissing {
         switch await prepare(first, entry, supply) {
@@ -155,6 +156,16 @@ extension CachedRequest {
       return true
     }
     return total == nil
+  }
+
+  /// Whether what is missing can neither be asked for under a strong validator nor is on its way.
+  private func isLost(_ selection: RangeSelection, _ entry: StoredEntry, _ supply: Supply) async -> Bool {
+    guard !entry.representation.validator.isStrong else { return false }
+    for span in selection.spans(total: entry.representation.total) {
+      guard let gap = await entry.representation.gaps(in: span, limit: 1).first else { continue }
+      return !supply.isOnItsWay(gap.lower)
+    }
+    return false
   }
 
   private func sendPart(

@@ -29,6 +29,10 @@ struct RequestHandler {
     if let refusal = transaction.context.access.refusal(ofClient: transaction.stream.peer) {
       return await forbid(refusal)
     }
+    guard !transaction.context.isOwnVia(request.fields) else {
+      return await transaction.answer(
+        ErrorPage(status: 508, reason: "the request has come through this proxy before: its way is a loop"))
+    }
     switch request.target {
     case .origin(let path):
       let page = HelpPage.page(path: path, listeningOn: transaction.stream.local.description)
@@ -52,10 +56,6 @@ struct RequestHandler {
     guard target.scheme == .http else {
       return await transaction.answer(
         ErrorPage(status: 501, reason: "https:// addresses are reached with CONNECT, not with a plain request"))
-    }
-    guard !transaction.context.isOwnVia(request.fields) else {
-      return await transaction.answer(
-        ErrorPage(status: 508, reason: "the request has come through this proxy before: its way is a loop"))
     }
     let forwarded: ForwardedRequest
     switch ForwardedRequest.make(from: transaction, to: target) {

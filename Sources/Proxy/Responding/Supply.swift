@@ -141,6 +141,9 @@ final class Supply {
     return true
   }
 
+  /// Whether a fill has claimed the byte at `position`.
+  func isOnItsWay(_ position: UInt64) -> Bool { traffic.running(at: position) != nil }
+
   /// Makes a reader of a span known to fills.
   func reader(of span: ByteSpan) -> Reader { traffic.enter(span) }
 
