@@ -94,12 +94,14 @@ public final class ByteStream {
 
   /// Queues bytes for `flush`: small pieces are copied, large ones kept. On a closed stream they are dropped.
   public func queue(_ bytes: ArraySlice<UInt8>) {
+    core.checkThread()
     guard core.isOpen else { return }
     core.output.append(bytes)
   }
 
   /// Queues a copy of bytes for `flush`. On a closed stream they are dropped.
   public func queue(_ bytes: RawSpan) {
+    core.checkThread()
     guard core.isOpen else { return }
     bytes.withUnsafeBytes { core.output.append(copying: $0) }
   }
@@ -108,6 +110,7 @@ public final class ByteStream {
   ///
   /// Should the file prove shorter when its turn comes, the flush throws `.system(ENODATA)` and nothing more is sent.
   public func queue(_ region: FileRegion) {
+    core.checkThread()
     guard core.isOpen else { return }
     do {
       try core.output.append(region)

@@ -76,7 +76,11 @@ final class StreamCore: LoopResource {
 
   var isOpen: Bool { descriptor >= 0 }
 
+  /// Two threads on one stream would corrupt it; a caller that has left the loop is told at once.
+  func checkThread() { precondition(loop.isCurrent, "a stream is used on its loop only") }
+
   func close() {
+    checkThread()
     guard isOpen else { return }
     event_free(event)
     event = nil
@@ -95,6 +99,7 @@ final class StreamCore: LoopResource {
 
   /// Closes with a reset, so that the peer cannot take what it has for the whole.
   func abort() {
+    checkThread()
     guard isOpen else { return }
     var option = linger(l_onoff: 1, l_linger: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
@@ -103,6 +108,7 @@ final class StreamCore: LoopResource {
 
   /// Ends the outgoing direction, once the queue is empty.
   func shutdownWrite() {
+    checkThread()
     guard isOpen else { return }
     shutsDownWhenSent = output.count > 0 && writeFailure == nil
     if !shutsDownWhenSent { shutdown(descriptor, Int32(SHUT_WR)) }
@@ -128,6 +134,7 @@ final class StreamCore: LoopResource {
 
   /// Sends what the socket takes.
   func sendQueued() {
+    checkThread()
     guard isOpen, isWritable, output.count > 0 else { return }
     let moved: Int
     switch output.send(to: descriptor) {
@@ -191,6 +198,7 @@ final class StreamCore: LoopResource {
   ///
   /// - Parameter begin: registers the continuation and returns its deadline, or nil to go on at once.
   private func wait(
+    isolation: isolated (any Actor)? = #isolation,
     _ begin: (UnsafeContinuation<StreamError?, Never>) -> Deadline?,
     onCancel: @escaping @Sendable (StreamCore) -> Void
   ) async -> StreamError? {
@@ -198,7 +206,11 @@ final class StreamCore: LoopResource {
     let carried = LoopConfined(self)
     let loop = loop
     return await withTaskCancellationHandler {
-      await withUnsafeContinuation { continuation in
+      // Captured, it keeps this closure on the loop. The library takes a closure that is not bound to its caller's
+      // isolation otherwise, and a task without a preferred executor would begin its wait on another thread.
+      _ = isolation
+      return await withUnsafeContinuation { continuation in
+        checkThread()
         if let deadline = begin(continuation) {
           schedule(deadline)
         } else {

@@ -16,6 +16,7 @@ extension StreamCore {
   }
 
   func nextInput() -> Input {
+    checkThread()
     guard isOpen else { return .failed(.closed) }
     if pendingStart < pending.count { return .pending }
     if let readFailure { return .failed(readFailure) }
@@ -71,6 +72,7 @@ extension StreamCore {
   }
 
   func isIdleClean() -> Bool {
+    checkThread()
     guard isOpen, pendingStart == pending.count, !hasEnded, readFailure == nil, writeFailure == nil,
       output.count == 0
     else { return false }

@@ -1,0 +1,169 @@
+// Bytes through a stream: all of them, in order, with backpressure, and what is left between reads.
+
+import EventLoop
+import Testing
+
+@Suite struct StreamTests {
+  @Test func megabytesComeBackUnchangedThroughAnEcho() async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      let sent = pattern(8 << 20)
+      let echo = bench.spawn {
+        do {
+          while let some = try await pair.server.readSome() {
+            pair.server.queue(some)
+            try await pair.server.flush(downTo: 64 << 10, stall: patience)
+            #expect(pair.server.queuedBytes <= 64 << 10)
+          }
+          pair.server.shutdownWrite()
+        } catch {
+          Issue.record(error)
+        }
+      }
+      // The same stream is read and written at once, by two tasks.
+      let writer = bench.spawn {
+        do {
+          for start in stride(from: 0, to: sent.count, by: 100_000) {
+            pair.client.queue(sent[start..<min(start + 100_000, sent.count)])
+            try await pair.client.flush(downTo: 256 << 10, stall: patience)
+          }
+          pair.client.shutdownWrite()
+        } catch {
+          Issue.record(error)
+        }
+      }
+      let received = try await pair.client.readAll()
+      await writer.value
+      await echo.value
+      #expect(received == sent)
+      #expect(pair.client.queuedBytes == 0)
+    }
+  }
+
+  @Test func piecesOfAllSizesKeepTheirOrder() async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      let sizes = [1, 0, 4095, 4096, 4097, 100_000, 3, 65_536, 2]
+      var expected: [UInt8] = []
+      for (index, size) in sizes.enumerated() {
+        let bytes = pattern(size, seed: UInt64(index))
+        expected += bytes
+        if index.isMultiple(of: 2) { pair.client.queue(bytes) } else { pair.client.queue(bytes.span.bytes) }
+      }
+      #expect(pair.client.queuedBytes == expected.count)
+      let writer = bench.spawn {
+        try? await pair.client.flush(stall: patience)
+        pair.client.close()
+      }
+      #expect(try await pair.server.readAll() == expected)
+      await writer.value
+    }
+  }
+
+  @Test func whatAReadLeavesIsThereForTheNext() async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      try await pair.client.send(Array("abcdef".utf8))
+      pair.client.shutdownWrite()
+      var pieces: [String] = []
+      for taken in [1, 2, 3] {
+        let more = try await pair.server.read(deadline: .after(seconds: patience)) { input in
+          pieces.append(String(decoding: Array(input), as: UTF8.self))
+          return taken
+        }
+        #expect(more)
+      }
+      #expect(pieces == ["abcdef", "bcdef", "def"])
+      #expect(try await pair.server.readSome() == nil)
+      #expect(try await pair.server.readSome() == nil, "the end stays the end")
+    }
+  }
+
+  @Test func whatAThrowingConsumerWasGivenIsGone() async throws {
+    struct Refusal: Error {}
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      try await pair.client.send([1, 2, 3])
+      do {
+        _ = try await pair.server.read(deadline: .after(seconds: patience)) { _ in throw Refusal() }
+        Issue.record("the consumer's error was lost")
+      } catch is Refusal {}
+      try await pair.client.send([4])
+      #expect(try await pair.server.readSome() == [4])
+    }
+  }
+
+  @Test func halfCloseEndsOneDirectionOnly() async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      try await pair.client.send([1])
+      pair.client.shutdownWrite()
+      #expect(try await pair.server.readAll() == [1])
+      try await pair.server.send([2, 3])
+      pair.server.close()
+      #expect(try await pair.client.readAll() == [2, 3])
+    }
+  }
+
+  @Test func shutdownWaitsForWhatIsQueued() async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      let sent = pattern(6 << 20)
+      pair.client.queue(sent)
+      let writer = bench.spawn { try? await pair.client.flush(downTo: sent.count / 2, stall: patience) }
+      pair.client.shutdownWrite()
+      #expect(try await pair.server.readAll() == sent)
+      await writer.value
+    }
+  }
+
+  @Test func anIdleConnectionIsCleanUntilSomethingComesOrItEnds() async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      #expect(pair.client.isIdleClean())
+      try await pair.server.send([1, 2])
+      _ = try await pair.client.read(deadline: .after(seconds: patience)) { _ in 1 }
+      #expect(!pair.client.isIdleClean(), "a byte was left over")
+      #expect(try await pair.client.readSome() == [2])
+      #expect(pair.client.isIdleClean())
+      try await pair.server.send([3])
+      #expect(!pair.client.isIdleClean(), "a byte came unasked")
+      #expect(try await pair.client.readSome() == [3])
+      pair.server.close()
+      #expect(!pair.client.isIdleClean(), "the peer has closed")
+      pair.client.close()
+      #expect(!pair.client.isIdleClean())
+    }
+  }
+
+  @Test func bothEndsKnowTheirAddresses() async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      #expect(pair.client.peer == pair.listener.boundAddress)
+      #expect(pair.client.local == pair.server.peer)
+      #expect(pair.server.local == pair.listener.boundAddress)
+    }
+  }
+
+  /// Without a limit on what a stream may move in a turn, the reader would never let the timer fire.
+  @Test func aStreamThatIsAlwaysReadableLetsTimersFire() async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      let isOver = ClosedFlag()
+      let source = bench.spawn {
+        let bytes = pattern(1 << 20)
+        do {
+          while true {
+            pair.server.queue(bytes)
+            try await pair.server.flush(stall: patience)
+          }
+        } catch {}
+      }
+      let timer = bench.loop.timer(at: .after(seconds: 0.05)) { isOver.set() }
+      while !isOver.isSet { #expect(try await pair.client.readSome() != nil) }
+      pair.client.abort()
+      await source.value
+      timer.cancel()
+    }
+  }
+}
