@@ -178,9 +178,9 @@ import Testing
       let via = try #require(origin.requests.first?.field("Via"))
       #expect(try RawClient.fetch(origin.url("/b"), [("Via", "1.1 other, \(via)")], through: larder.port).status == 508)
       #expect(try RawClient.fetch(origin.url("/b"), [("Via", "1.1 other")], through: larder.port).status == 200)
-      // The proxy asked for itself.
+      // The proxy asked for itself: the help page, which is made here and never fetched in circles.
       let own = try RawClient.fetch("http://127.0.0.1:\(larder.port)/", through: larder.port)
-      #expect(own.status == 508 || own.status == 403)
+      #expect(own.status == 508 || own.status == 403 || own.text.contains("http_proxy"))
     }
   }
 

@@ -42,8 +42,9 @@ import Testing
     try withCurl { rig, nginx, curl in
       for _ in 0..<2 {
         let result = try curl(["-r", range, "-D", "-"])
-        #expect(result.outputText.hasPrefix("HTTP/1.1 206"))
-        #expect(result.outputText.contains("bytes \(expected.lowerBound)-\(expected.upperBound - 1)/\(size)"))
+        let head = String(decoding: result.output.prefix(1000), as: UTF8.self)
+        #expect(head.hasPrefix("HTTP/1.1 206"))
+        #expect(head.contains("bytes \(expected.lowerBound)-\(expected.upperBound - 1)/\(size)"))
         expectBytes(result.output.suffix(expected.count), Self.body.bytes(expected))
       }
       try expectSent(expected.count, by: nginx, rig)

@@ -37,8 +37,12 @@ import Testing
         #expect(part.status == 206 && part.end == .clean)
         expectBytes(part.body, large.bytes(1_000_000..<31_000_000))
         larder.kill9()
+        try mustRun("mount", ["-o", "remount,size=\(3 * 24)m", disk])
         let again = try rig.larder(["cache.size": "1G"], on: folders)
-        expectBytes(try RawClient.fetch(origin.url("/large"), through: again.port).body, large.bytes)
+        for path in ["/large", "/small"] {
+          let response = try RawClient.fetch(origin.url(path), through: again.port)
+          expectBytes(response.body, path == "/large" ? large.bytes : small.bytes)
+        }
         try again.stop()
       }
     }

@@ -126,8 +126,9 @@ import Testing
       }
     ) { rig, origin, larder in
       let broken = try RawClient.fetch(origin.url("/"), through: larder.port)
-      #expect(broken.end != .clean)
-      #expect(body.firstMismatch(broken.body, at: 0) == nil)
+      // Where the cut comes before the head has gone out, it is said with a status.
+      #expect(broken.end != .clean || broken.status == 502)
+      #expect(broken.status == 502 || body.firstMismatch(broken.body, at: 0) == nil)
       let whole = try RawClient.fetch(origin.url("/"), through: larder.port)
       #expect(whole.end == .clean)
       expectBytes(whole.body, body.bytes)

@@ -204,7 +204,7 @@ import Testing
       let larder = try rig.larder()
       for _ in 0..<2 {
         let response = try RawClient.fetch(origin.url("/"), through: larder.port)
-        #expect(response.end != .clean && response.body.count == 60)
+        #expect(response.status == 502 || (response.end != .clean && response.body.count == 60))
       }
     }
   }

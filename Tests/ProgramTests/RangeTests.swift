@@ -32,7 +32,7 @@ import Testing
           expectBytes(part.body, Self.body.bytes(range))
         }
       }
-      #expect(origin.bodyBytesSent == 1110)
+      #expect(origin.bodyBytesSent == 1110, "\(origin.requests.map { $0.field("Range") ?? "whole" })")
     }
   }
 

@@ -1,4 +1,5 @@
 // Starts that must fail, with one clear line and nothing half-made, and ends that must be in order.
+import Foundation
 import TestSupport
 import Testing
 
@@ -60,13 +61,26 @@ import Testing
       let folders = try rig.folders()
       let larder = try rig.larder(on: folders)
       try larder.stop()
-      let version = try #require(
-        filesBelow(folders.cache).map(\.path).first { $0.lowercased().contains("version") },
-        "the cache says its version in a file of that name")
-      try writeFile(version, "larder-cache 999999\n")
-      let before = try filesBelow(folders.cache).map { try readFile($0.path) }
-      try expectNoStart(rig, [:], on: folders, saying: [folders.cache])
-      #expect(try filesBelow(folders.cache).map { try readFile($0.path) } == before)
+      let index = folders.cache + "/index/data.mdb"
+      // The row of the meta table whose key is "format": its value, a number of four bytes, follows the key.
+      var bytes = Data(try readFile(index))
+      var rows = 0
+      while let key = bytes.range(of: Data([6, 0] + "format".utf8)) {
+        bytes.replaceSubrange(key.upperBound..<key.upperBound + 4, with: [0x3f, 0x42, 0x0f, 0x7f])
+        bytes[key.lowerBound + 2] = UInt8(ascii: "F")
+        rows += 1
+      }
+      while let key = bytes.range(of: Data([6, 0] + "Format".utf8)) { bytes[key.lowerBound + 2] = UInt8(ascii: "f") }
+      try #require(rows > 0)
+      try writeFile(index, Array(bytes))
+      let state = {
+        try filesBelow(folders.cache).filter { !$0.path.hasSuffix("lock.mdb") }.map {
+          [Array($0.path.utf8), try readFile($0.path)]
+        }
+      }
+      let before = try state()
+      try expectNoStart(rig, [:], on: folders, saying: [folders.cache, "version"])
+      #expect(try state() == before)
     }
   }
 
