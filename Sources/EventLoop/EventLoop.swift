@@ -23,9 +23,9 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     var isOver = false
   }
 
-  private let inbox = Mutex(Inbox())
+  private let inbox = Monitor(Inbox())
   private let threadID = Atomic<UInt>(0)
-  private let thread = Mutex<pthread_t?>(nil)
+  private let thread = Monitor<pthread_t?>(nil)
   let confined: LoopState
 
   private init() throws {

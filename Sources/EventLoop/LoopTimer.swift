@@ -55,7 +55,7 @@ private final class Sleeper: Sendable {
     case over
   }
 
-  private let state = Mutex(State.idle)
+  private let state = Monitor(State.idle)
 
   func wait(_ continuation: UnsafeContinuation<Void, Never>) {
     let isOver = state.withLock { state in
