@@ -15,6 +15,7 @@ public final class LogWriter: @unchecked Sendable {
   private var isWriting = false
   private var reopens = false
   private var isStopped = false
+  private var isRunning = true
 
   init(path: String?, descriptor: Int32) {
     self.path = path
@@ -30,7 +31,13 @@ public final class LogWriter: @unchecked Sendable {
         Unmanaged<LogWriter>.fromOpaque(context).takeRetainedValue().run()
         return nil
       }, context.toOpaque())
-    if code == 0 { pthread_detach(thread) } else { context.release() }
+    if code == 0 {
+      pthread_detach(thread)
+    } else {
+      // Lines are dropped then, but nobody waits for them.
+      isRunning = false
+      context.release()
+    }
   }
 
   deinit {
@@ -79,7 +86,7 @@ public final class LogWriter: @unchecked Sendable {
   /// Waits until everything appended before has been written.
   public func flush() {
     pthread_mutex_lock(mutex)
-    while isWriting || !lines.isEmpty || dropped > 0 { pthread_cond_wait(changed, mutex) }
+    while isRunning && (isWriting || !lines.isEmpty || dropped > 0) { pthread_cond_wait(changed, mutex) }
     pthread_mutex_unlock(mutex)
   }
 
@@ -113,6 +120,8 @@ public final class LogWriter: @unchecked Sendable {
       isWriting = false
       pthread_cond_broadcast(changed)
     }
+    isRunning = false
+    pthread_cond_broadcast(changed)
     pthread_mutex_unlock(mutex)
   }
 

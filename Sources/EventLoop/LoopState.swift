@@ -46,7 +46,7 @@ final class LoopState {
     guard wakeDescriptor >= 0 else {
       let code = errno
       event_base_free(base)
-      input.deallocate()
+      // All is set by now, so the deinitialiser runs and lets go of the rest.
       throw StreamError.system(code)
     }
     // Edge-triggered: the counter need never be read.
@@ -56,7 +56,11 @@ final class LoopState {
     event_add(wakeEvent, nil)
   }
 
-  deinit { input.deallocate() }
+  deinit {
+    // Not before: who was about to wake the loop while it ended still writes here.
+    if wakeDescriptor >= 0 { Glibc.close(wakeDescriptor) }
+    input.deallocate()
+  }
 
   /// Ends the loop's current or next wait for events. May be called on any thread while the loop runs.
   func wakeUp() {
@@ -131,7 +135,6 @@ final class LoopState {
   func free() {
     for event in [wakeEvent, timerEvent] { event_free(event) }
     event_base_free(base)
-    Glibc.close(wakeDescriptor)
   }
 }
 

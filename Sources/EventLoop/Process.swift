@@ -2,6 +2,7 @@
 
 import CLibevent
 import Glibc
+import Synchronization
 
 /// Raises the limit of open descriptors to the most that the process may have.
 ///
@@ -26,26 +27,25 @@ public enum ProcessSignal: Sendable, Equatable {
   case hangUp
 }
 
-/// Delivers SIGTERM, SIGINT and SIGHUP as calls on a thread of its own.
+/// Delivers SIGTERM, SIGINT and SIGHUP as calls on a thread of its own, for the life of the process.
 ///
-/// Make it before any other thread is started: the signals are blocked in the calling thread, and the threads it
-/// starts inherit that. SIGPIPE is ignored.
+/// One per process; threads that were there before it make no difference. SIGPIPE is ignored.
 public final class SignalSource: Sendable {
   /// - Parameter handle: is called on the source's thread, once for each signal taken.
-  /// - Throws: `StreamError.system` where the system gives no thread.
+  /// - Throws: `StreamError.system` where the system gives no thread or descriptor.
   public init(_ handle: @escaping @Sendable (ProcessSignal) -> Void) throws {
     signal(SIGPIPE, SIG_IGN)
-    var set = sigset_t()
-    sigemptyset(&set)
-    for number in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&set, number) }
-    pthread_sigmask(SIG_BLOCK, &set, nil)
-    let waited = set
+    var ends: [Int32] = [-1, -1]
+    guard pipe(&ends) == 0 else { throw StreamError.system(errno) }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    // The handler must not wait should the pipe ever be full.
+    _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
+    let source = ends[0]
     let thread = try startThread("larder-signals") {
-      var waited = waited
+      var number: UInt8 = 0
       while true {
-        var number: Int32 = 0
-        guard sigwait(&waited, &number) == 0 else { continue }
-        switch number {
+        guard read(source, &number, 1) == 1 else { continue }
+        switch Int32(number) {
         case SIGTERM: handle(.terminate)
         case SIGINT: handle(.interrupt)
         case SIGHUP: handle(.hangUp)
@@ -54,5 +54,21 @@ public final class SignalSource: Sendable {
       }
     }
     pthread_detach(thread)
+    signalPipe.store(ends[1], ordering: .sequentiallyConsistent)
+    var action = sigaction()
+    action.__sigaction_handler.sa_handler = passOn
+    action.sa_flags = SA_RESTART
+    for number in [SIGTERM, SIGINT, SIGHUP] { sigaction(number, &action, nil) }
   }
+}
+
+/// Where the handler writes. Set before the handler is installed, so that the handler never is the one to make it.
+private let signalPipe = Atomic<Int32>(-1)
+
+/// The signal handler: only what is safe in one (signal-safety(7)).
+private func passOn(_ number: Int32) {
+  let saved = errno
+  var byte = UInt8(truncatingIfNeeded: number)
+  _ = write(signalPipe.load(ordering: .relaxed), &byte, 1)
+  errno = saved
 }
