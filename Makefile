@@ -60,18 +60,18 @@ lint:
 # Sanitizers, each with a build of its own: the unit tests, and the program under the faults that matter most.
 test-address: test-packages build-packages
 	LARDER_TEST_PATIENCE=4 swift test --sanitize=address --scratch-path .build/address --skip ProgramTests
-	LARDER_TEST_PATIENCE=4 swift test --sanitize=address --scratch-path .build/address --filter '(Fault|Crash|Wire)Tests'
+	LARDER_TEST_PATIENCE=4 swift test --sanitize=address --scratch-path .build/address --filter '(Fault|LyingOrigin|Crash|Plan)Tests'
 
 test-thread: test-packages build-packages
 	LARDER_TEST_PATIENCE=4 swift test --sanitize=thread --scratch-path .build/thread --skip ProgramTests
-	LARDER_TEST_PATIENCE=4 swift test --sanitize=thread --scratch-path .build/thread --filter '(Fault|Crash|Wire)Tests'
+	LARDER_TEST_PATIENCE=4 swift test --sanitize=thread --scratch-path .build/thread --filter '(Fault|LyingOrigin|Crash|Plan)Tests'
 
 # Fifty kills under load, and the tests of faults over and over for ROUNDS rounds.
 ROUNDS ?= 10
 soak: test-packages build
 	set -e; for round in $$(seq $(ROUNDS)); do echo "round $$round of $(ROUNDS)"; \
 	  LARDER_TEST_KILLS=50 LARDER_TEST_SCALE=1 LARDER_BINARY=$(CURDIR)/$(BINARY) \
-	    swift test --filter '(Fault|Crash|Range)Tests'; done
+	    swift test --filter '(Fault|LyingOrigin|Crash|Range|Sharing)Tests'; done
 
 # Writes the README's table of settings from conf/larder.yaml; a test checks that the two agree.
 settings-table:

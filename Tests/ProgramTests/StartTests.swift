@@ -79,7 +79,7 @@ import Testing
         }
       }
       let before = try state()
-      try expectNoStart(rig, [:], on: folders, saying: [folders.cache, "version"])
+      try expectNoStart(rig, [:], on: folders, saying: [folders.cache, "format"])
       #expect(try state() == before)
     }
   }
