@@ -5,14 +5,14 @@ import Glibc
 final class DiskPool: @unchecked Sendable {
   private let monitor = Monitor()
   // All of these under the monitor's lock.
-  private var waiting: [@Sendable () -> Void] = []
+  private var waiting: [(@Sendable () -> Void)?] = []
   private var next = 0
   private var idle = 0
   private var isStopped = false
   private var threads: [pthread_t] = []
 
-  init(threads count: Int) {
-    threads = (0..<max(1, count)).map { index in startThread("larder-disk-\(index)") { [self] in serve() } }
+  init(name: String, threads count: Int) {
+    threads = (0..<max(1, count)).map { index in startThread("\(name)-\(index)") { [self] in serve() } }
   }
 
   /// Runs `work` on one of the threads, or at once when the pool has stopped.
@@ -47,24 +47,31 @@ final class DiskPool: @unchecked Sendable {
   }
 
   private func serve() {
-    monitor.lock()
     while true {
-      while next < waiting.count {
-        let work = waiting[next]
-        next += 1
-        if next == waiting.count {
-          waiting.removeAll(keepingCapacity: waiting.capacity <= 4096)
-          next = 0
-        }
-        monitor.unlock()
-        work()
-        monitor.lock()
+      monitor.lock()
+      while next == waiting.count, !isStopped {
+        idle += 1
+        monitor.wait()
+        idle -= 1
       }
-      if isStopped { break }
-      idle += 1
-      monitor.wait()
-      idle -= 1
+      let isDone = next == waiting.count
+      let work = isDone ? nil : takeNext()
+      monitor.unlock()
+      guard let work else { return }
+      work()
     }
-    monitor.unlock()
+  }
+
+  /// Takes the next work out, leaving nothing of it: what it holds may be released only without the lock, because the
+  /// end of an open file comes back here.
+  private func takeNext() -> (@Sendable () -> Void)? {
+    let work = waiting[next]
+    waiting[next] = nil
+    next += 1
+    if next == waiting.count {
+      waiting.removeAll(keepingCapacity: waiting.capacity <= 4096)
+      next = 0
+    }
+    return work
   }
 }

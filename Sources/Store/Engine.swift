@@ -13,6 +13,8 @@ final class Engine: Sendable {
   let calls: SystemCalls
   let log: Log
   let pool: DiskPool
+  /// Carries out commits, one after the other.
+  let committer: DiskPool
   let index: Index
   let keys: KeyTable
   let space: Space
@@ -48,7 +50,8 @@ final class Engine: Sendable {
     self.calls = calls
     self.log = log
     self.index = index
-    pool = DiskPool(threads: options.diskThreads)
+    pool = DiskPool(name: "larder-disk", threads: options.diskThreads)
+    committer = DiskPool(name: "larder-commit", threads: 1)
     keys = KeyTable(costLimit: options.memoryBudget / 4)
     space = Space(capacity: options.capacity, high: options.highWatermark, low: options.lowWatermark)
     // Numbers are never used again: those of a lost journal neither, whose files may still be there.
@@ -178,6 +181,9 @@ final class SharedNumber: Sendable {
 final class Registry: Sendable {
   private struct Reference {
     weak var representation: Representation?
+    /// The object's address. Not an `ObjectIdentifier`: an optional of a structure of one and a weak reference takes the
+    /// absence from the bits of the identifier, and reads the reference although there is none (Swift 6.3).
+    let identity: UInt
   }
 
   private let references = Mutex<[UInt64: Reference]>([:])
@@ -189,15 +195,16 @@ final class Registry: Sendable {
     references.withLock { references in
       if let found = references[id]?.representation { return found }
       let made = make()
-      references[id] = Reference(representation: made)
+      references[id] = Reference(representation: made, identity: UInt(bitPattern: ObjectIdentifier(made)))
       return made
     }
   }
 
-  /// Drops the entry of an object that is gone, but not that of another one made since.
-  func forget(_ id: UInt64) {
+  /// Drops the entry of an object that is about to go, but not that of another one made since. Looks at no object: the
+  /// last reference to one must not be dropped in here.
+  func forget(_ id: UInt64, _ identity: UInt) {
     references.withLock { references in
-      if let reference = references[id], reference.representation == nil { references[id] = nil }
+      if let reference = references[id], reference.identity == identity { references[id] = nil }
     }
   }
 

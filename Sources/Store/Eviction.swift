@@ -6,22 +6,43 @@ import Spans
 import Synchronization
 
 extension IndexThread {
-  /// Evicts until the low watermark is reached with `wanted` more bytes promised, or nothing is left to evict.
-  ///
-  /// Does nothing while the high watermark is not passed and what is wanted fits.
-  func evict(wanted: UInt64) {
-    for _ in 0..<16 {
-      let mustEvict = wanted > 0 ? !engine.space.fits(wanted) || engine.space.isAboveHigh : engine.space.isAboveHigh
-      guard mustEvict || engine.space.current.deviceFree == 0 else { return }
-      reclaimPacks(atLeast: 0.3)
-      let excess = engine.space.excess(wanted: wanted)
-      guard excess > 0 else { return }
-      var freed = evictOversized(excess)
-      if freed < excess { freed += evictOldest(excess - freed) }
-      commit()
-      reclaimPacks(atLeast: 0.1)
-      lookAtDevice()
-      if freed == 0 { return }
+  /// Evicts when the high watermark is passed, or when somebody waits for more room than there is: down to the low
+  /// watermark, or until nothing is left to evict. Room comes with the commit that follows; whoever waits is told when
+  /// there is enough, or no hope.
+  func makeRoom() {
+    let wanted = roomWaiters.reduce(0) { max($0, $1.bytes) }
+    let account = engine.space.current
+    if engine.space.isAboveHigh || account.deviceFree == 0 || (wanted > 0 && !engine.space.fits(wanted)) {
+      for _ in 0..<16 {
+        reclaimPacks(atLeast: 0.3)
+        let excess = engine.space.excess(wanted: wanted)
+        let coming = coming
+        guard excess > coming else { break }
+        var freed = evictOversized(excess - coming)
+        if freed < excess - coming { freed += evictOldest(excess - coming - freed) }
+        reclaimPacks(atLeast: 0.1)
+        if freed == 0 { break }
+      }
+      if gathering.freeing != (0, 0) { seal() }
+    }
+    tellRoomWaiters()
+  }
+
+  /// Bytes that will be free when the commits under way are done.
+  private var coming: UInt64 {
+    let first = gathering.freeing
+    let second = inFlight?.freeing ?? (files: 0, packs: 0)
+    // While copies are under way dead items cannot be reclaimed, but will be.
+    return first.files + first.packs + second.files + second.packs + (hasCopies ? packs.deadBytes : 0)
+  }
+
+  private func tellRoomWaiters() {
+    guard !roomWaiters.isEmpty else { return }
+    let isHopeless = coming == 0 || engine.isFailing.value != 0
+    let waiters = roomWaiters
+    roomWaiters = []
+    for waiter in waiters {
+      if isHopeless || engine.space.fits(waiter.bytes) { waiter.done() } else { roomWaiters.append(waiter) }
     }
   }
 
@@ -108,54 +129,33 @@ extension IndexThread {
     return true
   }
 
-  /// Removes the segments of a representation in use that no reader and no writer needs, from the first on. The index
-  /// says so durably before the blocks go.
+  /// Removes the segments of a representation in use that no reader and no writer needs, from the first on. Their blocks
+  /// go after the commit that says so; until then nobody may write there.
   private func evictParts(of representation: Representation, _ excess: UInt64) -> UInt64 {
-    representation.fileGate.withLock { _ in
-      var freed: UInt64 = 0
-      var punched: [UInt64] = []
-      for number in representation.unprotectedSegments(limit: 4096) where freed < excess {
-        let isLoaded = representation.state.withLock { $0.segments[number]?.isLoaded == true }
-        guard isLoaded || engine.loadSegment(of: representation, number) else { continue }
-        let charge = representation.state.withLock { state -> Int64 in
-          guard !state.isProtected(number) else { return 0 }
-          let (removed, charge) = state.remove(from: number) { _ in true }
-          guard !removed.isEmpty else { return 0 }
-          state.punching.insert(number)
-          return charge
-        }
-        guard charge < 0 else { continue }
-        punched.append(number)
-        freed += UInt64(-charge)
+    var freed: UInt64 = 0
+    var segments: [UInt64] = []
+    for number in representation.unprotectedSegments(limit: 4096) where freed < excess {
+      let isLoaded = representation.state.withLock { $0.segments[number]?.isLoaded == true }
+      guard isLoaded || engine.loadSegment(of: representation, number) else { continue }
+      let charge = representation.state.withLock { state -> Int64 in
+        guard !state.isProtected(number), !state.punching.contains(number) else { return 0 }
+        let (removed, charge) = state.remove(from: number) { _ in true }
+        if !removed.isEmpty { state.punching.insert(number) }
+        return removed.isEmpty ? 0 : min(charge, -1)
       }
-      guard !punched.isEmpty else { return 0 }
-      engine.noteChange(representation)
-      flushNow()
-      commit()
-      let file = try? engine.openFile(of: representation, makes: false)
-      for number in punched {
-        if let file, engine.isFailing.value == 0 {
-          do throws(SystemError) {
-            try engine.calls.punch(file.descriptor, offset: number * Segment.size, count: Segment.size)
-          } catch {
-            engine.counters.writeErrors.add(1)
-            engine.log.warning(
-              "cache: freeing a part of \(engine.layout.body(representation.id)) failed: \(error.explanation)")
-          }
-        }
-        representation.state.withLock { _ = $0.punching.remove(number) }
-        engine.counters.evictions.add(1)
-      }
-      engine.counters.evictedBytes.add(Int(freed))
-      let amount = freed
-      engine.space.change { $0.files -= min($0.files, amount) }
-      return freed
+      guard charge < 0 else { continue }
+      segments.append(number)
+      freed += UInt64(-charge)
     }
-  }
-
-  /// Takes what is in the box into a batch now.
-  private func flushNow() {
-    flush(engine.inbox.takeChanges())
+    guard !segments.isEmpty else { return 0 }
+    gathering.doomed.append(.segments(representation, segments, allocated: freed))
+    // The rows must go with this commit, not with one after it.
+    var batch = Operations()
+    encode(representation, &batch)
+    add(batch)
+    engine.counters.evictions.add(segments.count)
+    engine.counters.evictedBytes.add(Int(freed))
+    return freed
   }
 }
 

@@ -18,8 +18,9 @@ public final class ExtentWriter {
   private var opened: UInt64
   /// Up to here no byte is present, so that no look-up is needed.
   private var freeUpTo: UInt64
-  /// Bytes for `[recorded, offset)` that wait for `drain`.
+  /// Bytes for `[recorded, offset)` that wait for `drain`, and what keeps eviction from where they go.
   private var pending: [UInt8] = []
+  private let pendingToken: Int
   /// Where the next byte goes.
   public private(set) var offset: UInt64
 
@@ -32,14 +33,14 @@ public final class ExtentWriter {
     engine = representation.engine
     opened = offset
     freeUpTo = offset
-    token = representation.state.withLock { state in
-      let token = state.token()
-      state.writers[token] = ByteSpan(offset, offset)
-      return token
+    (token, pendingToken) = representation.state.withLock { state in
+      let tokens = (state.token(), state.token())
+      state.writers[tokens.0] = ByteSpan(offset, offset)
+      return tokens
     }
   }
 
-  deinit { representation.state.withLock { $0.writers[token] = nil } }
+  deinit { unregister() }
 
   /// Whether bytes wait for `drain`.
   public var needsDrain: Bool { !pending.isEmpty }
@@ -86,6 +87,7 @@ public final class ExtentWriter {
       }
       pending = []
       offset = start
+      defer { if pending.isEmpty { representation.state.withLock { $0.writers[pendingToken] = nil } } }
       switch outcome {
       case .success(.memory): try write(bytes.span.bytes)
       case .success(.file): try recordWritten(bytes)
@@ -118,7 +120,7 @@ public final class ExtentWriter {
     let end = offset - UInt64(pending.count)
     pending = []
     close(at: end)
-    representation.state.withLock { $0.writers[token] = nil }
+    unregister()
   }
 
   private func close(at position: UInt64) {
@@ -160,13 +162,13 @@ public final class ExtentWriter {
   private func take(_ bytes: RawSpan) throws(StoreError) {
     guard engine.mayWrite(reservation, UInt64(bytes.byteCount)) else { throw .noSpace }
     if !pending.isEmpty {
-      keep(bytes)
-      return
+      return try keep(bytes)
     }
     enum Way {
       case memory
       case file(OpenFile)
       case later
+      case none
     }
     let end = offset + UInt64(bytes.byteCount)
     let way = representation.state.withLock { state -> Way in
@@ -178,20 +180,22 @@ public final class ExtentWriter {
         return .memory
       case .file:
         state.fileWasUsed = true
-        guard !state.punching.contains(Segment.number(of: offset)) else { return .later }
+        guard !state.punching.contains(Segment.number(of: offset)) else { return .none }
         return state.file.map(Way.file) ?? .later
       }
     }
     switch way {
-    case .later: keep(bytes)
+    case .later: try keep(bytes)
+    case .none:
+      // What was here has just made room for others, and its blocks are still to be freed.
+      throw .noSpace
     case .memory:
       // It may have become a file's in between.
-      if !bytes.withUnsafeBytes({ record($0, isInMemory: true) }) { keep(bytes) }
+      if !bytes.withUnsafeBytes({ record($0, isInMemory: true) }) { try keep(bytes) }
     case .file(let file):
       if engine.throttle.isClosed {
         engine.counters.throttledWrites.add(1)
-        keep(bytes)
-        return
+        return try keep(bytes)
       }
       let start = monotonicNanoseconds()
       let outcome = bytes.withUnsafeBytes { pointer -> Result<Void, SystemError> in
@@ -211,9 +215,25 @@ public final class ExtentWriter {
     }
   }
 
-  private func keep(_ bytes: RawSpan) {
+  /// Keeps bytes for `drain`.
+  private func keep(_ bytes: RawSpan) throws(StoreError) {
+    let span = ByteSpan(offset - UInt64(pending.count), offset + UInt64(bytes.byteCount))
+    let isFree = representation.state.withLock { state -> Bool in
+      let segments = Segment.number(of: span.lower)...Segment.number(of: span.upper)
+      guard !state.punching.contains(where: segments.contains) else { return false }
+      state.writers[pendingToken] = span
+      return true
+    }
+    guard isFree else { throw .noSpace }
     bytes.withUnsafeBytes { pending.append(contentsOf: $0) }
     offset += UInt64(bytes.byteCount)
+  }
+
+  private func unregister() {
+    representation.state.withLock { state in
+      state.writers[token] = nil
+      state.writers[pendingToken] = nil
+    }
   }
 
   /// Notes bytes as present that have just been written, or that are put into memory here, extent by extent. False,

@@ -6,42 +6,34 @@ import HTTPMessage
 import Spans
 import Synchronization
 
-/// The work of the index thread. Everything here runs on it and may block.
+/// The work of the index thread. Everything here runs on it and may block, but not for long: commits, which wait for the
+/// disk to have everything, run on a thread of their own meanwhile.
 ///
 /// What has changed is gathered in *flushes* (some every half second): each becomes one batch, appended to the journal,
-/// so that a killed process loses no more than that. *Commits* follow at longer intervals: first the data files that the
-/// batches speak of are synced, then all batches go into the index in one durable transaction, then the journal begins
-/// anew. So the index never claims bytes that a loss of power could take.
+/// so that a killed process loses no more than that. *Commits* follow at longer intervals (see `Commit`), one at a time;
+/// each has its own journal, which goes when it is durable. So the index never claims bytes that a loss of power could
+/// take.
 final class IndexThread {
   let engine: Engine
-  /// The batches of the commit that is being gathered, its number, and what must be synced and kept for it.
-  var batches: [Operations] = []
-  var generation: UInt64
-  var unsynced: [UInt64: OpenFile] = [:]
-  var unsyncedPacks: [UInt32: OpenFile] = [:]
-  var held: [UInt64: Representation] = [:]
-  /// What may be removed once this commit is durable.
-  var doomed: [Doom] = []
-  var firstChange: UInt64?
-  var journal: Journal?
+  /// The commit that is being gathered.
+  var gathering: Commit
+  /// The one that the commit thread has, or that failed and is to be tried again at `retryAt`.
+  var inFlight: Commit?
+  private var retryAt: UInt64?
+  /// Whether the next commit is to follow at once.
+  private var wantsCommit = false
+  /// Who waits for room, and how much.
+  var roomWaiters: [(bytes: UInt64, done: @Sendable () -> Void)] = []
   var packs: PackStore
   var usage = UsageTable()
-  let boot: String
-  /// Whether a batch could not be appended, so that later ones must not be either.
-  var journalHasHole = false
+  private let boot: String
   private var round: UInt64 = 1
-
-  /// Data to be removed after a commit.
-  enum Doom {
-    case body(UInt64, allocated: UInt64, isRecorded: Bool)
-    case pack(UInt32, size: UInt64)
-  }
 
   init(engine: Engine, generation: UInt64, boot: String, packs: consuming PackStore) {
     self.engine = engine
-    self.generation = generation
     self.boot = boot
     self.packs = packs
+    gathering = Commit(generation: generation)
     engine.space.change { $0.packs = self.packs.totalSize }
   }
 
@@ -50,40 +42,125 @@ final class IndexThread {
     warmUp()
     let flushInterval = UInt64(engine.options.journalInterval * 1e9)
     let syncInterval = UInt64(engine.options.syncInterval * 1e9)
+    var isStopping = false
     while true {
-      let deadline = firstChange.map { $0 + syncInterval }
-      let content = engine.inbox.take(changesAfter: flushInterval, deadline: deadline)
-      if content.commands.contains(where: { if case .abandon = $0 { true } else { false } }) { return }
+      let content = engine.inbox.take(changesAfter: flushInterval, deadline: nextDeadline(syncInterval))
       flush(content)
-      var mustStop = false
       for command in content.commands {
         switch command {
         case .flush(let done): done()
         case .commit(let done):
-          commit()
-          done()
-        case .makeRoom(let bytes, let done):
-          evict(wanted: bytes)
-          done()
-        case .stop: mustStop = true
+          gathering.waiters.append(done)
+          seal()
+        case .makeRoom(let bytes, let done): roomWaiters.append((bytes, done))
+        case .committed(let isDurable): didTry(isDurable, syncInterval)
+        case .stop: isStopping = true
         case .abandon: return
         }
       }
       lookAtDevice()
-      if content.needsRoom || engine.space.isAboveHigh { evict(wanted: 0) }
-      let isDue = firstChange.map { $0 == 0 || monotonicNanoseconds() >= $0 + syncInterval } ?? false
-      if mustStop || isDue || pendingBytes > 16 << 20 { commit() }
-      if mustStop {
-        // What was put in while the last commit ran.
-        flush(engine.inbox.take(changesAfter: 0, deadline: 0))
-        commit()
-        return
+      makeRoom()
+      if let retryAt, monotonicNanoseconds() >= retryAt { seal() }
+      let isDue = gathering.firstChange.map { monotonicNanoseconds() >= $0 + ($0 == 0 ? 0 : syncInterval) } ?? false
+      if isDue || gathering.pendingBytes > 16 << 20 { seal() }
+      if isStopping, inFlight == nil || retryAt != nil {
+        // A commit that cannot be made would not be the next time either.
+        flush(engine.inbox.takeChanges())
+        if gathering.isEmpty || retryAt != nil { return }
+        seal()
       }
-      reclaimPacks(atLeast: 0.5)
+      if inFlight == nil { reclaimPacks(atLeast: 0.5) }
     }
   }
 
-  var pendingBytes: Int { batches.reduce(0) { $0 + $1.bytes.count } }
+  private func nextDeadline(_ syncInterval: UInt64) -> UInt64? {
+    if inFlight != nil { return retryAt }
+    return gathering.firstChange.map { $0 + ($0 == 0 ? 0 : syncInterval) }
+  }
+
+  // MARK: Commits
+
+  /// Hands the gathered commit to the commit thread; if that has one already, right after that one.
+  func seal() {
+    if let failed = inFlight, retryAt != nil {
+      retryAt = nil
+      wantsCommit = wantsCommit || !gathering.waiters.isEmpty
+      return submit(failed)
+    }
+    guard inFlight == nil else {
+      wantsCommit = true
+      return
+    }
+    wantsCommit = false
+    guard !gathering.isEmpty else {
+      tell(gathering)
+      return
+    }
+    let sealed = gathering
+    gathering = Commit(generation: sealed.generation + 1)
+    inFlight = sealed
+    submit(sealed)
+  }
+
+  private func submit(_ commit: Commit) {
+    let engine = engine
+    engine.committer.submit { engine.inbox.send(.committed(commit.perform(engine))) }
+  }
+
+  private func tell(_ commit: Commit) {
+    let waiters = commit.waiters
+    commit.waiters = []
+    for done in waiters { done() }
+  }
+
+  /// The commit thread has tried the commit in flight.
+  private func didTry(_ isDurable: Bool, _ syncInterval: UInt64) {
+    guard let tried = inFlight else { return }
+    defer { notePending() }
+    guard isDurable else {
+      engine.isFailing.set(1)
+      retryAt = monotonicNanoseconds() + syncInterval
+      tell(tried)
+      tell(gathering)
+      return
+    }
+    if engine.isFailing.value != 0 {
+      engine.isFailing.set(0)
+      engine.log.info("cache: committing the index succeeds again")
+    }
+    engine.didCommit(tried.generation)
+    inFlight = nil
+    let freed = tried.freeing
+    engine.space.change { account in
+      account.files -= min(account.files, freed.files)
+      account.packs -= min(account.packs, freed.packs)
+    }
+    var done = Operations()
+    for case .body(let id, _, isRecorded: true) in tried.doomed {
+      done.delete(.doomed, IndexKey.doomed(id, segment: nil))
+    }
+    add(done)
+    tell(tried)
+    if wantsCommit { seal() }
+  }
+
+  private func notePending() {
+    engine.pendingBytes.set(UInt64(gathering.pendingBytes + (inFlight?.pendingBytes ?? 0)))
+    engine.representationCount.set(UInt64(usage.count))
+  }
+
+  /// Removes what earlier runs had doomed.
+  func finish(_ ids: [UInt64]) {
+    var batch = Operations()
+    for id in ids {
+      let row = IndexKey.representation(id)
+      batch.delete(.extents, prefix: row)
+      batch.delete(.representations, row)
+      batch.delete(.usage, row)
+      gathering.doomed.append(.body(id, allocated: 0, isRecorded: true))
+    }
+    add(batch)
+  }
 
   /// Reads the small rows: what there is, its size, its last use, its key. In the background of the first requests.
   private func warmUp() {
@@ -135,26 +212,24 @@ final class IndexThread {
 
   /// Adds a batch to the journal and to the next commit.
   func add(_ batch: Operations) {
-    defer {
-      engine.pendingBytes.set(UInt64(pendingBytes))
-      engine.representationCount.set(UInt64(usage.count))
-    }
+    defer { notePending() }
     guard !batch.isEmpty else { return }
-    if firstChange == nil { firstChange = monotonicNanoseconds() }
-    batches.append(batch)
+    if gathering.firstChange == nil { gathering.firstChange = monotonicNanoseconds() }
+    gathering.batches.append(batch)
+    guard !gathering.journalHasHole else { return }
     do throws(SystemError) {
-      guard !journalHasHole else { return }
-      if journal == nil {
-        let path = engine.layout.journal(generation)
-        journal = try Journal(path: path, generation: generation, boot: boot, calls: engine.calls)
+      if gathering.journal == nil {
+        let generation = gathering.generation
+        gathering.journal = try Journal(
+          path: engine.layout.journal(generation), generation: generation, boot: boot, calls: engine.calls)
       }
-      try journal?.append(batch)
+      try gathering.journal?.append(batch)
     } catch {
-      // The commit will have it; a journal with a hole must not go on.
+      // The commit will have it, and is to come at once; a journal with a hole must not go on.
       engine.counters.writeErrors.add(1)
       engine.log.error("cache: writing the journal failed: \(error.explanation)")
-      journalHasHole = true
-      firstChange = 0
+      gathering.journalHasHole = true
+      gathering.firstChange = 0
     }
   }
 
@@ -217,7 +292,7 @@ final class IndexThread {
     for (extent, bytes) in parts {
       let place = try packs.append(
         id: representation.id, lower: extent.lower, checksum: extent.checksum, bytes: bytes)
-      if let file = packs.file { unsyncedPacks[place.pack] = file }
+      if let file = packs.file { gathering.packs[place.pack] = file }
       var inMemoryOnly: UInt64 = 0
       let isPlaced = representation.state.withLock { state -> Bool in
         guard state.body == .memory, let now = state.segments[0]?.extent(beginningAt: extent.lower),
@@ -249,99 +324,5 @@ final class IndexThread {
         state.segments[0]?.change(extent.lower) { $0.pack = 0 }
       }
     }
-  }
-
-  /// Encodes what changed of a representation.
-  private func encode(_ representation: Representation, _ batch: inout Operations) {
-    let id = representation.id
-    let generation = generation
-    var allocated: UInt64?
-    var file: OpenFile?
-    var needsFile = false
-    representation.state.withLock { state in
-      state.isQueued = false
-      guard state.phase == .stored, let key = state.key else { return }
-      for lower in state.removed where !state.dirty.contains(lower) {
-        batch.delete(.extents, IndexKey.extent(id, lower))
-      }
-      state.removed = []
-      var waiting: Set<UInt64> = []
-      for lower in state.dirty {
-        let number = Segment.number(of: lower)
-        guard let extent = state.segments[number]?.extent(beginningAt: lower) else { continue }
-        if state.body == .memory, extent.pack == 0 {
-          waiting.insert(lower)
-          continue
-        }
-        batch.put(.extents, IndexKey.extent(id, lower), ExtentRecord.encode(extent))
-        state.segments[number]?.dirtyGeneration = generation
-        needsFile = state.body == .file
-      }
-      state.dirty = waiting
-      for number in state.segments.keys where state.segments[number]?.dirtyGeneration == .max {
-        if waiting.isEmpty { state.segments[number]?.dirtyGeneration = generation }
-      }
-      let record = RepresentationRecord(
-        validator: representation.validator, total: state.total, isPacked: state.body == .memory,
-        presentBytes: state.presentBytes, touched: state.touched, complete: state.complete)
-      batch.put(.representations, IndexKey.representation(id), record.encoded())
-      let row = UsageRecord(lastUse: wallSeconds(), allocated: state.allocated, key: key)
-      batch.put(.usage, IndexKey.representation(id), row.encoded())
-      state.isRecordDirty = !waiting.isEmpty
-      state.isRecorded = true
-      allocated = state.allocated
-      file = state.file
-    }
-    guard let allocated else { return }
-    _ = usage.use(id, allocated: allocated)
-    held[id] = representation
-    if needsFile {
-      if let file = file ?? (try? engine.openFile(of: representation, makes: false)) { unsynced[id] = file }
-    }
-    engine.noteChange(representation)
-  }
-
-  /// Encodes what changed of keys.
-  func flushKeys(_ batch: inout Operations) {
-    for (change, entry) in engine.keys.takeChanges(generation: generation) {
-      let row = IndexKey.response(change.hash, variant: change.variant)
-      let before = recordedRepresentation(row)
-      if let entry {
-        let id = entry.representation.id
-        let value = ResponseRecord.encode(entry.response, key: entry.key.text, representation: id)
-        batch.put(.responses, row, value)
-        if let before, before != id { supersedeRecorded(before, &batch) }
-      } else {
-        batch.delete(.responses, row)
-        if let before { supersedeRecorded(before, &batch) }
-        forgetKeyIfEmpty(change.hash, besides: change.variant)
-      }
-    }
-  }
-
-  /// The representation that the index has under a response's row.
-  func recordedRepresentation(_ row: [UInt8]) -> UInt64? {
-    guard let value = try? engine.index.read({ $0.get(.responses, row) }) else { return nil }
-    return (try? ResponseRecord.decode(value.span.bytes))?.representation
-  }
-
-  /// A representation lost its response: its data goes now, or when the last user has left.
-  private func supersedeRecorded(_ id: UInt64, _ batch: inout Operations) {
-    batch.put(.doomed, IndexKey.doomed(id, segment: nil), [1])
-    if let representation = engine.registry.find(id) {
-      engine.supersede(representation)
-    } else if usage.contains(id) {
-      delete(Deletion(id: id, places: [], isRecorded: true, allocated: usage.allocated(id) ?? 0), &batch)
-    }
-  }
-
-  private func forgetKeyIfEmpty(_ hash: KeyHash, besides variant: UInt64) {
-    var others = false
-    try? engine.index.read { reader in
-      reader.scan(.responses, prefix: IndexKey.key(hash)) { key, _ in
-        if IndexKey.variant(key) != variant { others = true }
-      }
-    }
-    if !others { engine.keys.forget(hash) }
   }
 }

@@ -19,6 +19,7 @@ final class OpenedStore: @unchecked Sendable {
   func end(_ command: Command) {
     engine.inbox.send(command)
     pthread_join(thread, nil)
+    engine.committer.stop()
     engine.pool.stop()
     engine.packFiles.forgetAll()
     engine.index.close()

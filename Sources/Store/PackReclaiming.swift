@@ -6,28 +6,34 @@ import Synchronization
 extension IndexThread {
   /// Copies the live items out of the packs of which at least `part` is dead, and removes those packs.
   func reclaimPacks(atLeast part: Double) {
+    // Where items stand is read from the index, which does not know yet of copies that are under way.
+    guard !hasCopies else { return }
     var batch = Operations()
     var isDone = false
     for _ in 0..<8 {
       guard let number = packs.mostDead(atLeast: part), let record = packs.packs[number] else { break }
       if record.live > 0 {
         // The copies stand beside the pack until the commit. Where they have no room, whole packs die by eviction.
-        guard engine.space.fits(record.live) else { break }
+        guard engine.space.reserve(record.live) else { break }
+        defer { engine.space.release(record.live) }
         guard copyLive(from: number, &batch) else { break }
       }
       packs.forget(number)
       batch.delete(.packs, IndexKey.pack(number))
-      doomed.append(.pack(number, size: record.size))
+      gathering.doomed.append(.pack(number, size: record.size))
       engine.counters.packsReclaimed.add(1)
       isDone = true
     }
     guard isDone else { return }
     for (number, record) in packs.takeChanged() { batch.put(.packs, IndexKey.pack(number), record.encoded()) }
     add(batch)
-    commit()
+    seal()
   }
 
-  /// False when the copies could not be made durable: nothing has changed then.
+  /// Whether items were copied by a commit that is not done.
+  var hasCopies: Bool { !gathering.copied.isEmpty || !(inFlight?.copied.isEmpty ?? true) }
+
+  /// False when the copies could not be written: nothing has changed then.
   private func copyLive(from number: UInt32, _ batch: inout Operations) -> Bool {
     var moved: [(id: UInt64, extent: Extent)] = []
     var size: UInt64 = 0
@@ -44,15 +50,14 @@ extension IndexThread {
         guard got == bytes.count, bytes.withUnsafeBytes({ checksum($0) }) == extent.checksum else { continue }
         let place = try packs.append(id: item.id, lower: item.lower, checksum: item.checksum, bytes: bytes[...])
         size += UInt64(bytes.count + PackStore.headerSize)
-        if let file = packs.file { unsyncedPacks[place.pack] = file }
+        if let file = packs.file { gathering.packs[place.pack] = file }
+        gathering.copied[place.pack, default: []].insert(item.id)
         var copy = extent
         copy.pack = place.pack
         copy.packOffset = place.offset
         moved.append((item.id, copy))
       }
       try packs.writeTail()
-      // Now, not at the commit: whoever was not in memory has no other copy to fall back on.
-      for file in unsyncedPacks.values { try engine.calls.sync(file.descriptor) }
     } catch {
       engine.counters.writeErrors.add(1)
       engine.log.warning("cache: copying out of \(engine.layout.pack(number)) failed: \(error.explanation)")
@@ -83,6 +88,7 @@ extension IndexThread {
   }
 
   private func move(_ id: UInt64, to extent: Extent, from number: UInt32, _ batch: inout Operations) {
+    let generation = gathering.generation
     var isStillMeant = true
     if let representation = engine.registry.find(id) {
       isStillMeant = representation.state.withLock { state in
@@ -99,7 +105,7 @@ extension IndexThread {
         state.segments[0]?.dirtyGeneration = generation
         return true
       }
-      held[id] = representation
+      gathering.held[id] = representation
     }
     guard isStillMeant else {
       packs.release(extent.pack, length: extent.length)

@@ -46,6 +46,9 @@ struct PackStore: ~Copyable {
     liveBytes = packs.values.reduce(0) { $0 + $1.live }
   }
 
+  /// Bytes that are not meant any more.
+  var deadBytes: UInt64 { totalSize - liveBytes }
+
   var totalSize: UInt64 { packs.values.reduce(0) { $0 + $1.size } }
 
   /// Lays an item out for writing. It counts as live at once.

@@ -37,7 +37,7 @@ public final class Representation: Sendable {
   }
 
   deinit {
-    engine.registry.forget(id)
+    engine.registry.forget(id, UInt(bitPattern: ObjectIdentifier(self)))
     let (last, places) = state.withLock { state in (Remains(state), state.packedExtents) }
     engine.didForget(id, last, places)
   }

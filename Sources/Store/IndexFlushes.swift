@@ -1,0 +1,133 @@
+// Turning what has changed into rows of the index.
+import CachePolicy
+import Glibc
+import HTTPMessage
+import Synchronization
+
+extension IndexThread {
+  /// Encodes what changed of a representation.
+  func encode(_ representation: Representation, _ batch: inout Operations) {
+    let id = representation.id
+    let generation = gathering.generation
+    var allocated: UInt64?
+    var file: OpenFile?
+    var needsFile = false
+    representation.state.withLock { state in
+      state.isQueued = false
+      guard state.phase == .stored, let key = state.key else { return }
+      for lower in state.removed where !state.dirty.contains(lower) {
+        batch.delete(.extents, IndexKey.extent(id, lower))
+      }
+      state.removed = []
+      var waiting: Set<UInt64> = []
+      for lower in state.dirty {
+        let number = Segment.number(of: lower)
+        guard let extent = state.segments[number]?.extent(beginningAt: lower) else { continue }
+        if state.body == .memory, extent.pack == 0 {
+          waiting.insert(lower)
+          continue
+        }
+        batch.put(.extents, IndexKey.extent(id, lower), ExtentRecord.encode(extent))
+        state.segments[number]?.dirtyGeneration = generation
+        needsFile = state.body == .file
+      }
+      state.dirty = waiting
+      for number in state.segments.keys where state.segments[number]?.dirtyGeneration == .max {
+        if waiting.isEmpty { state.segments[number]?.dirtyGeneration = generation }
+      }
+      let record = RepresentationRecord(
+        validator: representation.validator, total: state.total, isPacked: state.body == .memory,
+        presentBytes: state.presentBytes, touched: state.touched, complete: state.complete)
+      batch.put(.representations, IndexKey.representation(id), record.encoded())
+      let row = UsageRecord(lastUse: wallSeconds(), allocated: state.allocated, key: key)
+      batch.put(.usage, IndexKey.representation(id), row.encoded())
+      state.isRecordDirty = !waiting.isEmpty
+      state.isRecorded = true
+      allocated = state.allocated
+      file = state.file
+    }
+    guard let allocated else { return }
+    _ = usage.use(id, allocated: allocated)
+    gathering.held[id] = representation
+    if needsFile {
+      if let file = file ?? (try? engine.openFile(of: representation, makes: false)) { gathering.files[id] = file }
+    }
+    engine.noteChange(representation)
+  }
+
+  /// Encodes what changed of keys.
+  func flushKeys(_ batch: inout Operations) {
+    for (change, entry) in engine.keys.takeChanges(generation: gathering.generation) {
+      let row = IndexKey.response(change.hash, variant: change.variant)
+      let before = recordedRepresentation(row)
+      if let entry {
+        let id = entry.representation.id
+        let value = ResponseRecord.encode(entry.response, key: entry.key.text, representation: id)
+        batch.put(.responses, row, value)
+        if let before, before != id { supersedeRecorded(before, &batch) }
+      } else {
+        batch.delete(.responses, row)
+        if let before { supersedeRecorded(before, &batch) }
+        forgetKeyIfEmpty(change.hash, besides: change.variant)
+      }
+    }
+  }
+
+  /// The representation that the index has under a response's row.
+  func recordedRepresentation(_ row: [UInt8]) -> UInt64? {
+    guard let value = try? engine.index.read({ $0.get(.responses, row) }) else { return nil }
+    return (try? ResponseRecord.decode(value.span.bytes))?.representation
+  }
+
+  /// A representation lost its response: its data goes now, or when the last user has left.
+  private func supersedeRecorded(_ id: UInt64, _ batch: inout Operations) {
+    batch.put(.doomed, IndexKey.doomed(id, segment: nil), [1])
+    if let representation = engine.registry.find(id) {
+      engine.supersede(representation)
+    } else if usage.contains(id) {
+      delete(Deletion(id: id, places: [], isRecorded: true, allocated: usage.allocated(id) ?? 0), &batch)
+    }
+  }
+
+  private func forgetKeyIfEmpty(_ hash: KeyHash, besides variant: UInt64) {
+    var others = false
+    try? engine.index.read { reader in
+      reader.scan(.responses, prefix: IndexKey.key(hash)) { key, _ in
+        if IndexKey.variant(key) != variant { others = true }
+      }
+    }
+    if !others { engine.keys.forget(hash) }
+  }
+
+  /// Deletes the rows of a representation that nobody can reach; its data follows after the commit.
+  func delete(_ deletion: Deletion, _ batch: inout Operations) {
+    let id = deletion.id
+    guard deletion.isRecorded else {
+      gathering.doomed.append(.body(id, allocated: deletion.allocated, isRecorded: false))
+      if gathering.firstChange == nil { gathering.firstChange = monotonicNanoseconds() }
+      return
+    }
+    // Deleted before, by another road.
+    guard usage.remove(id) != nil else { return }
+    var places = deletion.places
+    if places.isEmpty {
+      try? engine.index.read { reader in
+        reader.scan(.extents, prefix: IndexKey.representation(id)) { key, value in
+          guard let lower = IndexKey.secondNumber(key), let extent = try? ExtentRecord.decode(value, lower: lower),
+            extent.pack != 0
+          else { return }
+          places.append(extent)
+        }
+      }
+    }
+    for extent in places { packs.release(extent.pack, length: extent.length) }
+    let row = IndexKey.representation(id)
+    batch.delete(.extents, prefix: row)
+    batch.delete(.representations, row)
+    batch.delete(.usage, row)
+    if places.isEmpty {
+      batch.put(.doomed, IndexKey.doomed(id, segment: nil), [1])
+      gathering.doomed.append(.body(id, allocated: deletion.allocated, isRecorded: true))
+    }
+  }
+}
