@@ -34,11 +34,13 @@ public actor AdminServer: LoopBound {
     return listener.boundAddress
   }
 
-  /// Ends the listener and its loop.
-  public func stop() {
-    listener?.close()
+  /// Ends the listener and its loop. Not to be called on that loop: it waits for its end.
+  public nonisolated func stop() async {
+    await close()
     loop.stop()
   }
+
+  private func close() { listener?.close() }
 
   private func accept(_ stream: LoopConfined<ByteStream>) {
     guard open < Self.connectionLimit else { return stream.value.abort() }

@@ -27,6 +27,8 @@ public final class FillRunner {
   private var retry: RetryPolicy
   private var window: UInt64
   private var approach = Approach.range
+  /// Answers in a row that were much shorter than asked.
+  private var crumbs = 0
   /// Told of every further claim that the fill takes, on the loop it runs on.
   private let onClaim: (ByteSpan) -> Void
 
@@ -128,7 +130,13 @@ public final class FillRunner {
           guard representation.validator.isStrong else {
             throw Interruption.ended(.failed(.closedEarly(source.origin)))
           }
-          try await transfer(try await open(next))
+          let opened = try await open(next)
+          guard let opened else { continue }
+          let before = position
+          try await transfer(opened)
+          guard position > before else {
+            throw Interruption.retry(.unusable(source.origin, reason: "it brought nothing new"), after: nil)
+          }
         }
         return .complete
       } catch {
@@ -157,8 +165,8 @@ public final class FillRunner {
     }
   }
 
-  /// Asks upstream for an exchange's span and checks the answer.
-  private func open(_ wanted: PlannedExchange) async throws(Interruption) -> OpenedExchange {
+  /// Asks upstream for an exchange's span and checks the answer; nil where there turns out to be nothing more.
+  private func open(_ wanted: PlannedExchange) async throws(Interruption) -> OpenedExchange? {
     let asked: ByteSpan? = approach == .range ? wanted.claim : nil
     do {
       let answer = try await PartialAnswer.ask(
@@ -167,7 +175,11 @@ public final class FillRunner {
       case .body(let opened):
         var opened = opened
         opened.bridged = wanted.bridged
+        try boundShortAnswers(opened, asked: wanted.claim)
         return opened
+      case .ended(let total):
+        try learn(total: total)
+        return nil
       case .changed(let reason): throw Interruption.ended(.changed(reason: reason))
       case .refused(let status): throw Interruption.ended(.refused(status: status))
       case .later(let status, let seconds):
@@ -191,10 +203,32 @@ public final class FillRunner {
     }
   }
 
+  /// The total has become known: the claim ends there, or the origin has another representation.
+  private func learn(total: UInt64) throws(Interruption) {
+    guard representation.setTotal(total) else {
+      throw .ended(.changed(reason: "its length is \(total)"))
+    }
+    claim.shorten(to: total)
+  }
+
+  /// Honest answers that are shorter than asked are followed up, but not one after another in crumbs.
+  private func boundShortAnswers(_ opened: OpenedExchange, asked: ByteSpan) throws(Interruption) {
+    let end = opened.upper ?? .max
+    guard end < min(asked.upper, opened.total ?? .max), end - opened.offset < Self.crumb else {
+      crumbs = 0
+      return
+    }
+    crumbs += 1
+    guard crumbs <= table.settings.fills.attempts else {
+      throw .ended(.wrong(reason: "\(crumbs) answers in a row with a few bytes each"))
+    }
+  }
+
   /// Moves an exchange's body into the store until it ends, or the claim does.
   private func transfer(_ opened: consuming OpenedExchange) async throws(Interruption) {
     var incoming = opened
     let exchange = incoming.exchange
+    if let total = incoming.total { try learn(total: total) }
     while true {
       let limit = min(claim.upper, incoming.upper ?? .max)
       if position >= limit, !awaitsEnd(of: incoming) { break }
@@ -236,7 +270,7 @@ public final class FillRunner {
 
   /// Whether the body is read on although every wanted byte is there: to see its end, so that the connection is kept.
   private func awaitsEnd(of incoming: OpenedExchange) -> Bool {
-    !incoming.exchange.isComplete && incoming.upper.map { incoming.offset >= $0 } == true
+    !incoming.exchange.isComplete && incoming.upper == incoming.offset
   }
 
   /// Writes what is wanted of a piece: neither what is present already nor what lies beyond the claim.
@@ -277,10 +311,7 @@ public final class FillRunner {
       guard incoming.offset < upper else { return }
       throw .retry(.closedEarly(source.origin), after: nil)
     }
-    guard representation.setTotal(incoming.offset) else {
-      throw .ended(.changed(reason: "its length is \(incoming.offset)"))
-    }
-    claim.shorten(to: incoming.offset)
+    try learn(total: incoming.offset)
   }
 
   private func advance(to position: UInt64) throws(Interruption) {
@@ -348,6 +379,8 @@ public final class FillRunner {
 
   /// Gaps looked at in one go.
   public static let gapLimit = 64
+  /// An answer with fewer bytes than this, where more was asked, is a crumb.
+  private static let crumb: UInt64 = 64 << 10
   private static let reservationWindow: UInt64 = 8 << 20
   private static let reservationLow: UInt64 = 1 << 20
 }

@@ -12,10 +12,13 @@ public struct OpenedExchange {
   public var offset: UInt64
   /// Where in the representation the body ends; nil where upstream did not say.
   public let upper: UInt64?
+  /// The total length that the answer stated.
+  public let total: UInt64?
   /// Present spans inside the body that are not stored again.
   public var bridged: [ByteSpan] = []
 
-  public init(exchange: Exchange, offset: UInt64, upper: UInt64?) {
+  public init(exchange: Exchange, offset: UInt64, upper: UInt64?, total: UInt64?) {
+    self.total = total
     self.exchange = exchange
     self.offset = offset
     self.upper = upper
@@ -34,6 +37,8 @@ public struct PartialAnswer {
     case refused(status: Int)
     /// The origin cannot serve now; what its `Retry-After` said, in seconds.
     case later(status: Int, seconds: Double?)
+    /// There is nothing from the asked position on: the representation ends before it (416).
+    case ended(total: UInt64)
     /// The answer does not fit what was asked.
     case wrong(reason: String)
   }
@@ -58,25 +63,30 @@ public struct PartialAnswer {
       stored: .init(validator: representation.validator, total: representation.total, coding: coding))
     let judged = PartialCheck.judge(head, expected: expectation, now: now())
     return PartialAnswer(
-      exchange: exchange, head: head, verdict: verdict(judged, exchange: exchange, head: head, now: now()))
+      exchange: exchange, head: head,
+      verdict: verdict(judged, of: expectation.asked, exchange: exchange, head: head, now: now()))
   }
 
   private static func verdict(
-    _ judged: PartialVerdict, exchange: Exchange, head: ResponseHead, now: Timestamp
+    _ judged: PartialVerdict, of asked: ByteSpan, exchange: Exchange, head: ResponseHead, now: Timestamp
   ) -> Verdict {
     switch judged {
-    case .proceed(let span, _), .shorter(let span, _):
-      return .body(OpenedExchange(exchange: exchange, offset: span.lower, upper: span.upper))
+    case .proceed(let span, let total), .shorter(let span, let total):
+      return .body(OpenedExchange(exchange: exchange, offset: span.lower, upper: span.upper, total: total))
     case .wholeFromZero(let total):
-      return .body(OpenedExchange(exchange: exchange, offset: 0, upper: total))
+      return .body(OpenedExchange(exchange: exchange, offset: 0, upper: total, total: total))
     case .changed(let reason):
       return .changed(reason: reason.rawValue)
+    case .unsatisfied(.some(let total)) where total <= asked.lower:
+      return .ended(total: total)
     case .unsatisfied:
       return .wrong(reason: "416 although the range lies within the representation")
     case .wrong(let fault):
       return .wrong(reason: fault.rawValue)
     case .retryLater(let status):
       return .later(status: status, seconds: retryAfter(head.fields, now: now))
+    case .refused(304):
+      return .wrong(reason: "304 to a request without If-None-Match")
     case .refused(let status):
       return .refused(status: status)
     }

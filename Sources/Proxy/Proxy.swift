@@ -3,12 +3,14 @@
 import Configuration
 import Diagnostics
 public import EventLoop
+import Synchronization
 
 /// The running proxy: its workers and what they listen on.
 public final class ProxyServer: Sendable {
   private let context: ProxyContext
   private let workers: [Worker]
   private let loops: [EventLoop]
+  private let isStopped = Atomic<Bool>(false)
   /// Where clients can connect; a port of 0 in the settings has become a real one.
   public let addresses: [SocketAddress]
 
@@ -72,8 +74,9 @@ public final class ProxyServer: Sendable {
     }
   }
 
-  /// Ends all connections and the workers' loops.
+  /// Ends all connections and the workers' loops. Later calls do nothing: a loop that has ended runs nothing more.
   public func stop() async {
+    guard !isStopped.exchange(true, ordering: .acquiringAndReleasing) else { return }
     context.beginDraining()
     for worker in workers { await worker.stop() }
     for loop in loops { loop.stop() }

@@ -101,7 +101,11 @@ public final class Exchange {
     var interims = 0
     while true {
       let head = try await receiveOneHead(deadline: .after(seconds: limit), limit: limit)
-      if (100..<200).contains(head.status), head.status != 101 {
+      // RFC 9110 §15.2.2: 101 answers a request with Upgrade, and no other.
+      if head.status == 101, !request.head.fields.contains(.upgrade) {
+        throw .unusable(request.origin, reason: "101 to a request without Upgrade")
+      }
+      if head.isInterim, head.status != 101 {
         interims += 1
         guard interims <= pool.settings.limits.interimResponses else {
           throw .unusable(request.origin, reason: "more than \(interims - 1) interim responses to one request")

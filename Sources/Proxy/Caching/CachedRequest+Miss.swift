@@ -74,6 +74,12 @@ extension CachedRequest {
     _ answer: OriginAnswer, _ reason: ForwardReason, isCut: Bool, lead: Collapser.Lead?, stale: StoredEntry? = nil
   ) async -> Attempt {
     let head = answer.head
+    if head.status == 304, !answer.isConditional {
+      answer.exchange.abandon()
+      let error = UpstreamError.unusable(Origin(forwarded.target), reason: "304 to a request without conditions")
+      await transaction.fail(error, status: CacheStatus(.forwarded(reason), detail: error.token))
+      return .answered
+    }
     if head.status == 206, let fault = answer.fault() {
       context.log.warning(
         "\(key.text): refused the answer to \(answer.askedRange?.text ?? "the whole"): \(fault.rawValue)")
@@ -95,7 +101,8 @@ extension CachedRequest {
       context.passMemory.remember(key)
       lead?.end()
       if case .noSpace = refusal { context.log.warning("\(key.text): not stored: \(StoreError.noSpace.explanation)") }
-      if isCut, head.status == 206 {
+      // RFC 9110 §14.1.2: what the first range comes to says nothing of the others.
+      if isCut, head.status == 206 || head.status == 416 {
         answer.exchange.abandon()
         await pass(refusal)
       } else {
@@ -174,7 +181,8 @@ extension CachedRequest {
     let reader = supply.reader(of: ByteSpan(body.lower, body.upper ?? .max))
     supply.begin(
       ByteSpan(body.lower, body.upper ?? .max),
-      opened: OpenedExchange(exchange: answer.exchange, offset: body.lower, upper: body.upper))
+      opened: OpenedExchange(
+        exchange: answer.exchange, offset: body.lower, upper: body.upper, total: body.total))
     lead?.end()
     var selection = select(from: entry)
     // RFC 9110 §14.2: Range may be ignored; what lies far behind would keep the client waiting for its first byte.

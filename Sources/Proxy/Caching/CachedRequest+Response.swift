@@ -113,6 +113,10 @@ extension CachedRequest {
       case .lead(let claim, let bridged):
         switch await ask(for: claim, bridged, of: entry, .partial) {
         case .attempt(let attempt): return .attempt(attempt)
+        case .unusable:
+          // The fill asks once more, and then for the whole under the same validator.
+          supply.begin(claim)
+          continue
         case .body(let opened, let freshEntry):
           let supply = Supply(entry: freshEntry, parts: transaction.parts, source: source)
           supply.begin(claim, opened: opened)

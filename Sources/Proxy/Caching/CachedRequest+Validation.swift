@@ -54,6 +54,9 @@ extension CachedRequest {
     defer { withExtendedLifetime(reader) {} }
     switch await ask(for: claim, bridged, of: entry, reason.forwardReason) {
     case .attempt(let attempt): return attempt
+    case .unusable(let why):
+      claim.end(.wrong(reason: why))
+      return await validateWhole(entry, reason)
     case .body(let opened, let freshEntry):
       let supply = Supply(entry: freshEntry, parts: transaction.parts, source: source)
       supply.begin(claim, opened: opened)
@@ -67,6 +70,8 @@ extension CachedRequest {
   enum GapAnswer {
     case body(OpenedExchange, StoredEntry)
     case attempt(Attempt)
+    /// The origin's answer does not fit the range; the claim is still the caller's.
+    case unusable(reason: String)
   }
 
   /// Asks for a claimed gap; where the origin answers with something else, that is the answer to this request.
@@ -103,9 +108,12 @@ extension CachedRequest {
       case .wrong(let why):
         context.log.warning("\(key.text): refused the answer to \(claim.span): \(why)")
         context.fills.counters.wrongAnswers.add()
-        claim.end(.wrong(reason: why))
-        await pass(.wrongPartial)
-        return .attempt(.answered)
+        return .unusable(reason: why)
+      case .ended(let total):
+        // The representation is shorter than what is stored of it says.
+        claim.end(.changed(reason: "its length is \(total)"))
+        context.store.remove(entry)
+        return .attempt(.changed)
       }
     } catch {
       claim.end(.failed(error))

@@ -19,6 +19,9 @@ struct OriginAnswer {
     return ranges.first
   }
 
+  /// Whether the request had a condition that a 304 answers (RFC 9110 §15.4.5).
+  var isConditional: Bool { asked.fields.contains(.ifNoneMatch) || asked.fields.contains(.ifModifiedSince) }
+
   /// What a 206 brings.
   var contentRange: (span: ByteSpan, total: UInt64?)? {
     guard head.status == 206, let value = head.fields.first(.contentRange),

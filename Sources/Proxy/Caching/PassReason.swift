@@ -23,8 +23,6 @@ enum PassReason: Equatable {
   case closeDelimited(ForwardReason)
   /// A part without a strong validator or total cannot be combined with others.
   case partialUnvalidated(ForwardReason)
-  /// The origin's partial answers did not fit what was asked.
-  case wrongPartial
   /// The origin answered the request for a missing part with something else.
   case originAnswer(ForwardReason)
   /// The validator changed again and again while the response was put together.
@@ -43,7 +41,6 @@ enum PassReason: Equatable {
     case .noSpace: "no-space"
     case .closeDelimited: "close-delimited"
     case .partialUnvalidated: "partial-unvalidated"
-    case .wrongPartial: "wrong-partial"
     case .originAnswer: "origin-answer"
     case .validatorUnstable: "validator-unstable"
     }
@@ -55,7 +52,6 @@ enum PassReason: Equatable {
     case .method, .requestBody: .method
     case .upgrade, .tunnel, .validatorUnstable: .bypass
     case .precondition: .request
-    case .wrongPartial: .partial
     case .head(let forward), .refused(_, let forward), .noSpace(let forward), .closeDelimited(let forward),
       .partialUnvalidated(let forward), .originAnswer(let forward):
       forward

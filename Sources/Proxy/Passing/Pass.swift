@@ -73,10 +73,13 @@ struct Pass {
 
   private func fail(_ error: UpstreamError, uploadFailure: Upload.Failure? = nil) async {
     switch uploadFailure {
-    case .client(let wire?):
+    case .malformed(let wire):
       transaction.response.closesAfterwards()
       await transaction.answer(ErrorPage(status: wire.status, reason: wire.explanation))
-    case .client(nil):
+    case .stalled:
+      transaction.response.closesAfterwards()
+      await transaction.answer(ErrorPage(status: 408, reason: "the request's body stood still for too long"))
+    case .clientGone:
       transaction.clientIsGone()
     case .upstream, nil:
       await transaction.fail(error, status: .passed(reason))
@@ -87,10 +90,22 @@ struct Pass {
 /// Streams a request's body upstream while the response is awaited: a task of its own.
 final class Upload {
   enum Failure {
-    /// The client stopped sending, or what it sent was malformed.
-    case client(WireError?)
+    /// What the client sent is not a body in the framing it announced.
+    case malformed(WireError)
+    /// The client sent nothing for too long.
+    case stalled
+    case clientGone
     /// The origin does not take the body; it may have answered already.
     case upstream
+
+    /// What a failed read of the client's body means.
+    init(_ error: any Error) {
+      switch error {
+      case let error as WireError: self = .malformed(error)
+      case StreamError.timedOut: self = .stalled
+      default: self = .clientGone  // Any other error of a stream.
+      }
+    }
   }
 
   private let body: RequestBody
@@ -114,7 +129,7 @@ final class Upload {
           if isChunked { pending += ChunkedCoding.chunkEnd }
         }
       } catch {
-        failure = .client(error as? WireError)
+        failure = Failure(error)
         // The origin must not take a body for complete that is not (RFC 9112 §8).
         exchange.abandon()
         return

@@ -92,6 +92,7 @@ final class BodySender {
         switch answer.verdict {
         case .changed(let reason): return .cut(.changed(reason: reason))
         case .refused(let status), .later(let status, _): return .cut(.refused(status: status))
+        case .ended(let total): return .cut(.changed(reason: "its length is \(total)"))
         case .wrong(let reason): return .cut(.wrong(reason: reason))
         case .body(var opened):
           while true {
