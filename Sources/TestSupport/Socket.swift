@@ -49,6 +49,7 @@ public final class Socket: @unchecked Sendable {
 
   func send(_ bytes: UnsafeRawBufferPointer) throws {
     var done = 0
+    if isClosed.withLock({ $0 }) { throw HarnessError("this end has closed the connection") }
     while done < bytes.count {
       let count = Glibc.send(
         descriptor, bytes.baseAddress! + done, bytes.count - done, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
@@ -80,7 +81,7 @@ public final class Socket: @unchecked Sendable {
 
   /// Ends the sending direction in order (FIN); what was sent still arrives.
   public func finish() {
-    shutdown(descriptor, Int32(SHUT_WR))
+    isClosed.withLock { if !$0 { shutdown(descriptor, Int32(SHUT_WR)) } }
   }
 
   /// Waits until the peer's system has acknowledged all that was sent.
@@ -96,14 +97,14 @@ public final class Socket: @unchecked Sendable {
   }
 
   /// Ends the connection with a reset (RST); what is still on the way is lost.
+  ///
+  /// The descriptor stays: another thread may be waiting on it, and its number must not become someone else's.
   public func reset() {
-    // Dissolving the association resets at once, although another thread may be waiting on this descriptor.
     var nowhere = sockaddr()
     nowhere.sa_family = sa_family_t(AF_UNSPEC)
     isClosed.withLock { closed in
       if !closed { Glibc.connect(descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size)) }
     }
-    close()
   }
 
   /// Reads and drops until the peer ends the connection.
@@ -125,6 +126,7 @@ public final class Socket: @unchecked Sendable {
   }
 
   private func waitUntil(_ event: Int32, _ what: String) throws {
+    if isClosed.withLock({ $0 }) { throw HarnessError("this end has closed the connection") }
     var entry = pollfd(fd: descriptor, events: Int16(event), revents: 0)
     let ready = poll(&entry, 1, Int32(Patience.seconds * 1000))
     if ready == 0 { throw HarnessError("waited \(Patience.seconds) s in vain for \(what)") }
