@@ -22,6 +22,9 @@ public struct ByteSpan: Hashable, Sendable {
   /// Whether it covers no byte.
   public var isEmpty: Bool { lower == upper }
 
+  /// The first `count` bytes of it, or all where it has fewer.
+  public func prefix(_ count: UInt64) -> ByteSpan { ByteSpan(lower, lower + min(count, self.count)) }
+
   /// Whether the byte at `position` is one of its bytes.
   public func contains(_ position: UInt64) -> Bool {
     lower <= position && position < upper

@@ -154,6 +154,7 @@ extension Engine {
         if staysInMemory { return .success(.memory) }
         let file = try openFile(of: representation, makes: true)
         try moveToFile(representation, file)
+        if file.wasCut(calls) { distrust(representation, path: layout.body(representation.id)) }
         let written = bytes.withUnsafeBytes { pointer -> Result<Void, SystemError> in
           do throws(SystemError) {
             return .success(try calls.write(pointer, to: file.descriptor, at: offset))
@@ -162,6 +163,7 @@ extension Engine {
           }
         }
         try written.get()
+        file.noteWritten(upTo: end)
         return .success(.file)
       } catch {
         return .failure(error)

@@ -3,6 +3,7 @@ import CachePolicy
 import Diagnostics
 import HTTPMessage
 import Spans
+import Synchronization
 
 extension Engine {
   /// The responses of a key, with their representations; on a disk thread.
@@ -54,6 +55,11 @@ extension Engine {
     let (known, removed) = keys.load(key, hash, entries)
     for entry in removed.entries { supersede(entry.representation) }
     if !removed.entries.isEmpty { inbox.noteKeys() }
+    // One small body is fetched along, so that its reader needs no second trip here. Should that fail, the reader's own
+    // look says why.
+    if known.count == 1, let only = known.first?.representation, only.state.withLock({ $0.isColdSmallBody }) {
+      try? loadBuffer(of: only)
+    }
     return known
   }
 
@@ -83,4 +89,9 @@ extension Engine {
     if record.isPacked { state.load(0, extents) }
     return state
   }
+}
+
+extension RepresentationState {
+  /// Whether it is small and has bytes, none of them in memory.
+  fileprivate var isColdSmallBody: Bool { body == .memory && buffer == nil && presentBytes > 0 }
 }

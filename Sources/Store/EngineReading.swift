@@ -70,6 +70,7 @@ extension Engine {
     }
     let path = layout.body(representation.id)
     guard got == count else {
+      distrust(representation, path: path)
       drop(extent, of: representation, path: path, offset: extent.lower, .absent)
       throw .absent
     }
@@ -80,6 +81,12 @@ extension Engine {
       throw .corrupted
     }
     representation.state.withLock { $0.noteChecked(extent.lower, checksum: extent.checksum) }
+  }
+
+  /// The file is not what was written: nothing of it is believed without a look at its checksum.
+  func distrust(_ representation: Representation, path: String) {
+    log.warning("cache: \(path) was cut short by somebody else: all of it is checked again")
+    representation.state.withLock { $0.distrust() }
   }
 
   /// Takes a bad extent out, so that it is fetched again.

@@ -18,6 +18,8 @@ public final class ExtentWriter {
   private var opened: UInt64
   /// Up to here no byte is present, so that no look-up is needed.
   private var freeUpTo: UInt64
+  /// How often the file had been distrusted when the open extent began.
+  private var knownDistrusts: Int
   /// Bytes for `[recorded, offset)` that wait for `drain`, and what keeps eviction from where they go.
   private var pending: [UInt8] = []
   private let pendingToken: Int
@@ -33,10 +35,10 @@ public final class ExtentWriter {
     engine = representation.engine
     opened = offset
     freeUpTo = offset
-    (token, pendingToken) = representation.state.withLock { state in
+    (token, pendingToken, knownDistrusts) = representation.state.withLock { state in
       let tokens = (state.token(), state.token())
       state.writers[tokens.0] = ByteSpan(offset, offset)
-      return tokens
+      return (tokens.0, tokens.1, state.distrusts)
     }
   }
 
@@ -90,7 +92,9 @@ public final class ExtentWriter {
       defer { if pending.isEmpty { representation.state.withLock { $0.writers[pendingToken] = nil } } }
       switch outcome {
       case .success(.memory): try write(bytes.span.bytes)
-      case .success(.file): try recordWritten(bytes)
+      case .success(.file):
+        endExtentIfDistrusted()
+        try recordWritten(bytes)
       case .failure(let error):
         engine.noteWriteError(error, representation)
         close(at: start)
@@ -197,6 +201,8 @@ public final class ExtentWriter {
         engine.counters.throttledWrites.add(1)
         return try keep(bytes)
       }
+      if file.wasCut(engine.calls) { engine.distrust(representation, path: engine.layout.body(representation.id)) }
+      endExtentIfDistrusted()
       let start = monotonicNanoseconds()
       let outcome = bytes.withUnsafeBytes { pointer -> Result<Void, SystemError> in
         do throws(SystemError) {
@@ -207,12 +213,22 @@ public final class ExtentWriter {
       }
       engine.throttle.note(monotonicNanoseconds() - start, bytes: bytes.byteCount)
       switch outcome {
-      case .success: bytes.withUnsafeBytes { _ = record($0, isInMemory: false) }
+      case .success:
+        file.noteWritten(upTo: end)
+        bytes.withUnsafeBytes { _ = record($0, isInMemory: false) }
       case .failure(let error):
         engine.noteWriteError(StoreError(error), representation)
         throw StoreError(error)
       }
     }
+  }
+
+  /// What the open extent holds already may be gone from the file: the next bytes begin another.
+  private func endExtentIfDistrusted() {
+    let distrusts = representation.state.withLock { $0.distrusts }
+    guard distrusts != knownDistrusts else { return }
+    knownDistrusts = distrusts
+    close(at: offset)
   }
 
   /// Keeps bytes for `drain`.

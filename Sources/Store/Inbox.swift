@@ -91,14 +91,11 @@ final class Inbox: @unchecked Sendable {
       let now = monotonicNanoseconds()
       if content.hasChanges, changesDue == nil { changesDue = now + interval }
       let due = [changesDue, deadline].compactMap { $0 }.min()
-      if let due {
-        if now >= due { break }
-        monitor.wait(until: due)
-      } else {
-        isWaitingForAnything = true
-        monitor.wait()
-        isWaitingForAnything = false
-      }
+      if let due, now >= due { break }
+      // The first change must be noticed when it comes, whatever else is waited for: its interval begins then.
+      isWaitingForAnything = !content.hasChanges
+      if let due { monitor.wait(until: due) } else { monitor.wait() }
+      isWaitingForAnything = false
     }
     defer { content = Content() }
     return content

@@ -34,7 +34,10 @@ final class KeyTable: Sendable {
     var changes: Set<KeyChange> = []
     /// Keys in about the order they came in; a key may stand here more than once.
     var queue: [KeyHash] = []
+    var queueHead = 0
     var cost = 0
+    /// Not before the cost is this is it worth looking again for what could be forgotten.
+    var shrinkAt = 0
   }
 
   /// What a look-up in memory says.
@@ -237,27 +240,31 @@ final class KeyTable: Sendable {
     shard.cost += state.cost - (before ?? 0)
     shard.states[hash] = state
     if before == nil { shard.queue.append(hash) }
-    if shard.cost > costLimit { shrink(&shard) }
+    if shard.cost > max(costLimit, shard.shrinkAt) { shrink(&shard) }
   }
 
-  /// Forgets keys that were not used for long and have nothing uncommitted; a bounded number a call.
+  /// Forgets keys that were not used for long and have nothing uncommitted; looks at a bounded number.
   private func shrink(_ shard: inout Shard) {
     let committed = committed.load(ordering: .relaxed)
-    var again: [KeyHash] = []
     var looked = 0
-    while shard.cost > costLimit, looked < min(64, shard.queue.count) {
-      let hash = shard.queue[looked]
+    while shard.cost > costLimit, looked < 64, shard.queueHead < shard.queue.count {
+      let hash = shard.queue[shard.queueHead]
+      shard.queueHead += 1
       looked += 1
-      guard let state = shard.states[hash] else { continue }
-      if state.wasUsed || state.dirtyGeneration > committed {
-        shard.states[hash]?.wasUsed = false
-        again.append(hash)
+      guard let index = shard.states.index(forKey: hash) else { continue }
+      if shard.states.values[index].wasUsed || shard.states.values[index].dirtyGeneration > committed {
+        shard.states.values[index].wasUsed = false
+        shard.queue.append(hash)
       } else {
-        shard.cost -= state.cost
-        shard.states[hash] = nil
+        shard.cost -= shard.states.values[index].cost
+        shard.states.remove(at: index)
       }
     }
-    shard.queue.removeFirst(looked)
-    shard.queue += again
+    if shard.queueHead > 1024, shard.queueHead * 2 > shard.queue.count {
+      shard.queue.removeFirst(shard.queueHead)
+      shard.queueHead = 0
+    }
+    // Where all are in use or uncommitted, the next look is a while off.
+    shard.shrinkAt = shard.cost > costLimit ? shard.cost + costLimit / 64 : 0
   }
 }

@@ -31,6 +31,8 @@ final class OpenedStore: @unchecked Sendable {
 struct Opening {
   /// The version of the directory's layout and of the index.
   static let format: UInt32 = 1
+  /// What the file system must have free for the index to be opened, in bytes.
+  private static let leastFree: UInt64 = 1 << 20
 
   let options: StoreOptions
   let log: Log
@@ -121,6 +123,8 @@ struct Opening {
     for file in ["/data.mdb", "/lock.mdb"] where access(layout.index + file, F_OK) != 0 {
       made.append(layout.index + file)
     }
+    // LMDB maps its files: where the file system has no block for a page of them, a write to it would be SIGBUS.
+    if let free = calls.freeBytes(at: layout.root), free < Self.leastFree { throw .noSpace(path: layout.root) }
     do throws(IndexError) {
       let index: Index
       // An address range costs nothing; where even that is limited, a smaller one serves.

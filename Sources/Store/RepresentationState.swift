@@ -38,6 +38,8 @@ struct RepresentationState {
   var complete = SpanSet()
   /// By the number of a segment, the stretches of it that were checked or written since the store was opened.
   var checked: [UInt64: UInt64] = [:]
+  /// How often what had been checked was to be checked again: a writer's open extent ends there.
+  var distrusts = 0
 
   /// A small body's bytes from byte 0 on; nil when they are only on the disk.
   var buffer: [UInt8]?
@@ -234,6 +236,13 @@ struct RepresentationState {
       isRecordDirty = true
     }
     noteCompleteness(number)
+  }
+
+  /// Somebody else has changed the file: every extent's checksum is to be compared again before it is sent.
+  mutating func distrust() {
+    checked = [:]
+    distrusts += 1
+    for index in segments.indices { segments.values[index].uncheck() }
   }
 
   /// Marks the segment of a checked extent's stretch, when all of the stretch's extents are checked.

@@ -74,6 +74,11 @@ struct Segment: Sendable {
     return min(end, limit)
   }
 
+  /// No extent counts as checked any more.
+  mutating func uncheck() {
+    for index in extents.indices { extents[index].isChecked = false }
+  }
+
   /// Where the next present byte after the absent one at `position` is, or nil when there is none.
   func nextLower(after position: UInt64) -> UInt64? {
     let index = index(beyond: position)

@@ -57,9 +57,20 @@ extension CachedRequest {
         status.handling = .forwarded(.partial, status: code, stored: stored, collapsed: true)
       }
     }
+    let total = entry.representation.total
+    var opening: StoredBytes?
+    if request.method == .get, !isFromOrigin, let first = selection.spans(total: total).first, !first.isEmpty {
+      // Taken before the head goes out: what was lost behind the store's back must not be promised.
+      do {
+        opening = try await entry.representation.bytes(
+          in: first.prefix(BodySender.window))
+      } catch {
+        context.log.info("\(key.text): \(error.explanation); asking the origin for them")
+        return .lookAgain
+      }
+    }
     count(status)
     let sender = BodySender(transaction, supply: supply, source: source)
-    let total = entry.representation.total
     var head = ResponseHead(status: entry.response.status, reason: entry.response.reason, fields: entry.response.fields)
     if !isFromOrigin { head = aged(head, entry) }
     if entry.response.status == 200, entry.representation.validator.isStrong, !head.fields.contains(.acceptRanges) {
@@ -70,11 +81,11 @@ extension CachedRequest {
       // RFC 9110 §8.6: a 204 has no Content-Length.
       let framing = head.status == 204 ? OutgoingFraming.none : total.map { .length($0) } ?? .unknownLength
       transaction.send(head, framing: framing, status: status, upstream: true)
-      if request.method == .get { return await finish(await sender.send(ByteSpan(0, total ?? .max))) }
+      if request.method == .get { return await finish(await sender.send(ByteSpan(0, total ?? .max), opening: opening)) }
     case .part(let span):
-      return await sendPart(span, total: total, head, status, sender)
+      return await sendPart(span, total: total, head, status, sender, opening)
     case .awaitsTotal(.bounded(let first, let last)):
-      return await sendPart(ByteSpan(first, last + 1), total: nil, head, status, sender)
+      return await sendPart(ByteSpan(first, last + 1), total: nil, head, status, sender, opening)
     case .awaitsTotal:
       return await restart(entry)
     case .parts(let spans):
@@ -173,13 +184,14 @@ extension CachedRequest {
   }
 
   private func sendPart(
-    _ span: ByteSpan, total: UInt64?, _ head: ResponseHead, _ status: CacheStatus, _ sender: BodySender
+    _ span: ByteSpan, total: UInt64?, _ head: ResponseHead, _ status: CacheStatus, _ sender: BodySender,
+    _ opening: StoredBytes?
   ) async -> Attempt {
     var head = ResponseHead(status: 206, fields: head.fields)
     head.fields.set(
       .contentRange, ContentRange.satisfied(first: span.lower, last: span.upper - 1, total: total).fieldValue)
     transaction.send(head, framing: .length(span.count), status: status, upstream: true)
-    return await finish(await sender.send(span))
+    return await finish(await sender.send(span, opening: opening))
   }
 
   private func sendParts(

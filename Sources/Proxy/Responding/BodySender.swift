@@ -29,12 +29,23 @@ final class BodySender {
   }
 
   /// Sends `span`; one with no known end is sent up to the total, once that is known.
-  func send(_ span: ByteSpan) async -> Ending {
+  ///
+  /// - Parameter opening: its first bytes, where they have been taken from the store already.
+  func send(_ span: ByteSpan, opening: StoredBytes? = nil) async -> Ending {
     let representation = supply.representation
     let reader = supply.reader(of: span)
     let pin = representation.pin(span)
     var position = span.lower
     var fruitless = 0
+    if let opening {
+      let sent = ByteSpan(position, position + UInt64(opening.count))
+      transaction.response.send(opening)
+      account(sent)
+      position = sent.upper
+      guard await flush(downTo: Self.sendBuffer) else { return .clientGone }
+      reader.advance(to: position)
+      pin.advance(to: position)
+    }
     while position < min(span.upper, representation.total ?? span.upper) {
       switch await representation.presence(at: position, upTo: span.upper) {
       case .present(let upper):
@@ -145,7 +156,7 @@ final class BodySender {
   }
 
   /// How much is taken from the store at a time, in bytes.
-  private static let window: UInt64 = 1 << 20
+  static let window: UInt64 = 1 << 20
   /// How much may wait to leave while the next window is prepared, in bytes.
   private static let sendBuffer = 512 << 10
   /// How often the same place may turn out to be missing before the response is cut off.
