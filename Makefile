@@ -16,7 +16,7 @@ install = echo "installing:$(1)"; $(SUDO) apt-get update -q && \
   $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $(1)
 
 .PHONY: all run build test unit-test program-test full-test lint test-address test-thread soak settings-table clean \
-  build-packages test-packages
+  bench build-packages test-packages
 
 all: build
 
@@ -85,6 +85,12 @@ settings-table:
 	  /<!-- settings:/ { print; printf "| setting | default | what it does |\n|---|---|---|\n%s", rows; skip = 1; next } \
 	  /<!-- end of settings/ { skip = 0 } \
 	  !skip { print }' conf/larder.yaml README.md > README.md.new && mv README.md.new README.md
+
+# Counts and processor time (Benchmarks/README.md); ROWS may name some of first-byte, memory, peers.
+bench: build test-packages
+	@PATH="$$PATH:/usr/sbin" command -v wrk >/dev/null || { $(call install, wrk); }
+	swift build -c $(CONFIGURATION) --product Benchmarks
+	LARDER_BINARY=$(CURDIR)/$(BINARY) .build/$(CONFIGURATION)/Benchmarks $(ROWS)
 
 clean:
 	rm -rf .build

@@ -59,6 +59,10 @@ let package = Package(
     .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
     layer("TestSupport"),
+    .executableTarget(
+      name: "Benchmarks",
+      dependencies: ["Store", "CachePolicy", "Spans", "HTTPMessage", "Diagnostics", "TestSupport"],
+      path: "Benchmarks/Sources", swiftSettings: strict),
     tests("HTTPMessageTests", ["HTTPMessage"]),
     tests("HTTPWireTests", ["HTTPWire", "HTTPMessage"]),
     tests("SpansTests", ["Spans", "HTTPMessage"]),
