@@ -122,17 +122,21 @@ enum ServeCommand {
 
   /// Waits for the responses under way, until the time is over or another signal comes.
   private static func drain(_ server: ProxyServer, _ signals: AsyncStream<ProcessSignal>, seconds: Double) async {
-    await withTaskGroup(of: Void.self) { group in
-      group.addTask { await server.drain() }
-      group.addTask { try? await Task.sleep(for: .seconds(seconds)) }
-      group.addTask {
-        for await signal in signals where signal != .hangUp { return }
-      }
-      await group.next()
-      // Stopping ends what drain() still waits for.
-      await server.stop()
-      group.cancelAll()
+    // Not a task group: what still waits on a loop when that is stopped never returns, and must not be waited for.
+    let (events, first) = AsyncStream.makeStream(of: Void.self)
+    Task {
+      await server.drain()
+      first.yield()
     }
+    Task {
+      try? await Task.sleep(for: .seconds(seconds))
+      first.yield()
+    }
+    Task {
+      for await signal in signals where signal != .hangUp { break }
+      first.yield()
+    }
+    for await _ in events { break }
   }
 
   private static func announce(_ context: ProxyContext, _ server: ProxyServer) {

@@ -171,9 +171,11 @@ extension CachedRequest {
   private func store(
     _ answer: OriginAnswer, _ body: IncomingBody, _ reason: ForwardReason, lead: Collapser.Lead?
   ) async -> Attempt {
-    let representation = context.store.makeRepresentation(validator: body.validator, total: body.total)
     let response = StoredResponse(
       storing: answer.head, to: answer.asked, requestTime: answer.requestTime, responseTime: answer.responseTime)
+    let representation =
+      await known(body, response)
+      ?? context.store.makeRepresentation(validator: body.validator, total: body.total)
     let entry = context.store.add(response, for: key, representation: representation)
     await boundVariants()
     let supply = Supply(entry: entry, parts: transaction.parts, source: source)
@@ -197,6 +199,17 @@ extension CachedRequest {
 }
 
 extension CachedRequest {
+  /// The representation that is stored already under the same strong validator: its bytes are the same ones
+  /// (RFC 9111 §3.4), and none of them is fetched again.
+  private func known(_ body: IncomingBody, _ response: StoredResponse) async -> Representation? {
+    guard body.validator.isStrong else { return nil }
+    return await context.store.entries(for: key).first { entry in
+      entry.response.nominated == response.nominated && entry.representation.validator == body.validator
+        && (body.total == nil || entry.representation.total == body.total) && !entry.representation.isSuperseded
+        && entry.response.fields.combined(.contentEncoding) == response.fields.combined(.contentEncoding)
+    }?.representation
+  }
+
   /// One key holds a bounded number of variants: the one validated longest ago goes.
   private func boundVariants() async {
     let entries = await context.store.entries(for: key)

@@ -45,6 +45,10 @@ final class ClientConnection {
       switch transaction.disposition {
       case .keepOpen: isIdle = true
       case .close: return
+      case .cutOff:
+        // A client that does not take the rest has ended the connection itself.
+        try? await transaction.response.flush()
+        return
       case .linger:
         await linger()
         return

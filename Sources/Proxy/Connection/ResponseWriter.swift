@@ -24,6 +24,8 @@ final class ResponseWriter {
     case waiting
     case body(Wire)
     case complete
+    /// Less was queued than was promised: the end is missing, and the client can tell.
+    case cutOff
     case aborted
   }
 
@@ -55,14 +57,22 @@ final class ResponseWriter {
   var hasHead: Bool {
     switch state {
     case .waiting: false
-    case .body, .complete, .aborted: true
+    case .body, .complete, .cutOff, .aborted: true
+    }
+  }
+
+  /// Whether what is queued is still to leave before the connection ends.
+  var isCutOff: Bool {
+    switch state {
+    case .cutOff: true
+    case .waiting, .body, .complete, .aborted: false
     }
   }
 
   var isComplete: Bool {
     switch state {
     case .complete: true
-    case .waiting, .body, .aborted: false
+    case .waiting, .body, .cutOff, .aborted: false
     }
   }
 
@@ -150,7 +160,7 @@ final class ResponseWriter {
     case .length(let remaining):
       // Less than was promised must not look like a clean end.
       guard remaining == 0 else {
-        abort()
+        cutOff()
         return
       }
     case .chunked: stream.queue(ChunkedCoding.lastChunk(trailers: trailers))
@@ -170,6 +180,21 @@ final class ResponseWriter {
     bodyBytes = bytes
     keepsOpen = false
     state = .complete
+  }
+
+  /// Ends the response before its end. Where its framing tells the client so, what is queued still leaves; where the
+  /// end would be marked by the connection's close, it is reset (RFC 9112 §8).
+  func cutOff() {
+    switch state {
+    case .body(.length(let remaining)) where remaining > 0:
+      state = .cutOff
+      keepsOpen = false
+    case .body(.chunked):
+      state = .cutOff
+      keepsOpen = false
+    case .waiting, .body, .complete, .cutOff, .aborted:
+      abort()
+    }
   }
 
   /// Ends the connection by a reset, so that what was sent cannot be taken for the whole (RFC 9112 §8).

@@ -36,11 +36,14 @@ final class Transaction {
   enum Disposition {
     case keepOpen
     case close
+    /// What is queued leaves first.
+    case cutOff
     /// Unread bytes of the client are about: it must get the chance to read the response first.
     case linger
   }
 
   var disposition: Disposition {
+    if response.isCutOff { return .cutOff }
     guard response.isComplete else { return .close }
     if let body, !body.isComplete { return .linger }
     return response.keepsOpen ? .keepOpen : .close
@@ -57,6 +60,8 @@ final class Transaction {
     record.cacheStatus = own.string
     record.status = head.status
     record.firstByte = seconds(since: began)
+    // RFC 9112 §9.6: a body that may stay unread ends the connection, and the client is told.
+    if let body, !body.isComplete { response.closesAfterwards() }
     response.sendHead(head, framing: framing)
   }
 
@@ -84,7 +89,7 @@ final class Transaction {
   /// Cuts the response off so that it cannot look complete.
   func abort() {
     record.ending = .aborted
-    response.abort()
+    response.cutOff()
   }
 
   /// The client has left or takes nothing: nothing more is sent.

@@ -59,10 +59,12 @@ actor Worker: LoopBound {
     }
     let connection = ClientConnection(stream: stream.value, parts: parts)
     connections[ObjectIdentifier(connection)] = connection
-    spawn { [self] in
+    let task = spawn { [self] in
       await connection.serve()
       ended(connection)
     }
+    // A reset is noticed while the request waits for something else.
+    stream.value.onPeerGone { task.cancel() }
   }
 
   private func ended(_ connection: ClientConnection) {

@@ -93,11 +93,12 @@ final class BodySender {
         .failed(.unusable(Origin(source.target), reason: "the rest cannot be asked for without a strong validator")))
     }
     var position = span.lower
+    var upper = span.upper
     var retry = RetryPolicy(context.settings)
-    while position < span.upper {
+    while position < upper {
       do {
         let answer = try await PartialAnswer.ask(
-          for: ByteSpan(position, span.upper), of: representation,
+          for: ByteSpan(position, upper), of: representation,
           coding: supply.entry.response.fields.combined(.contentEncoding), source: source,
           pool: transaction.parts.pool, now: { context.now })
         switch answer.verdict {
@@ -120,7 +121,8 @@ final class BodySender {
             if !more { break }
           }
           opened.exchange.finish()
-          if span.upper == .max { return .complete }
+          // Where the end was not known, it is the total that was stated, or else where a whole answer ended.
+          if upper == .max { upper = opened.total ?? position }
         }
       } catch {
         let failure = error as? UpstreamError ?? .closedEarly(Origin(source.target))
