@@ -47,6 +47,15 @@ final class Space: Sendable {
     account.withLock { $0.reserved -= min(bytes, $0.reserved) }
   }
 
+  /// Turns promised bytes into written ones. What the file system has free is looked at now and then only: until the
+  /// next look it is less by what was written, or fills would share the same free space again and again.
+  func use(_ bytes: UInt64) {
+    account.withLock { account in
+      account.reserved -= min(bytes, account.reserved)
+      if account.deviceFree != .max { account.deviceFree -= min(bytes, account.deviceFree) }
+    }
+  }
+
   /// Whether bytes may be written that nobody promised.
   var hasRoom: Bool {
     account.withLock { $0.used + $0.reserved <= capacity && $0.reserved <= $0.deviceFree && $0.deviceFree > 0 }
@@ -98,13 +107,10 @@ public final class Reservation: Sendable {
       let (exchanged, original) = left.compareExchange(
         expected: before, desired: before - taken, ordering: .relaxed)
       if exchanged {
-        space.release(taken)
+        space.use(taken)
         return
       }
       before = original
     }
   }
-
-  /// Gives the rest back now.
-  public func release() { consume(.max) }
 }

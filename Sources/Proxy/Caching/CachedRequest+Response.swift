@@ -113,11 +113,11 @@ extension CachedRequest {
     let reader = supply.reader(of: span)
     defer { withExtendedLifetime(reader) {} }
     for _ in 0..<Self.preparations {
-      guard case .absent(let upper) = await entry.representation.presence(at: span.lower, upTo: span.upper) else {
+      guard case .absent = await entry.representation.presence(at: span.lower, upTo: span.upper) else {
         return .ready(entry, supply)
       }
       if let total = entry.representation.total, span.lower >= total { return .ready(entry, supply) }
-      switch await supply.claim(span.lower, upTo: min(upper, span.upper)) {
+      switch await supply.claim(span.lower, upTo: span.upper) {
       case .present: continue
       case .impossible:
         return .attempt(await miss(.partial))
@@ -134,7 +134,7 @@ extension CachedRequest {
           return .ready(freshEntry, supply)
         }
       case .follow:
-        switch await supply.obtain(span.lower, upTo: min(upper, span.upper)) {
+        switch await supply.obtain(span.lower, upTo: span.upper) {
         case .lookAgain: continue
         case .cancelled:
           transaction.clientIsGone()

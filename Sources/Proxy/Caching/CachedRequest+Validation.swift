@@ -37,7 +37,7 @@ extension CachedRequest {
   private func firstGap(in selection: RangeSelection, of entry: StoredEntry, _ supply: Supply) async -> FirstGap {
     for span in selection.spans(total: entry.representation.total) {
       guard let gap = await entry.representation.gaps(in: span, limit: 1).first else { continue }
-      switch await supply.claim(gap.lower, upTo: gap.upper) {
+      switch await supply.claim(gap.lower, upTo: span.upper) {
       case .present, .follow: return .none
       case .lead(let claim, let bridged): return .claimed(claim, bridged: bridged)
       case .impossible: return .unobtainable

@@ -90,8 +90,10 @@ actor Worker: LoopBound {
     for listener in listeners { listener.close() }
     listeners = []
     for connection in connections.values { connection.closeIfIdle() }
-    guard !connections.isEmpty else { return }
-    await withUnsafeContinuation { drained.append($0) }
+    // Looked at inside: the last connection may end while this task is on its way to wait.
+    await withUnsafeContinuation { continuation in
+      if connections.isEmpty { continuation.resume() } else { drained.append(continuation) }
+    }
   }
 
   /// Ends everything at once.
@@ -100,6 +102,8 @@ actor Worker: LoopBound {
     listeners = []
     sweep?.cancel()
     for connection in connections.values { connection.abort() }
+    for continuation in drained { continuation.resume() }
+    drained = []
     parts?.pool.closeIdle(all: true)
   }
 }

@@ -65,9 +65,9 @@ final class BodySender {
         guard await flush(downTo: Self.sendBuffer) else { return .clientGone }
         reader.advance(to: position)
         pin.advance(to: position)
-      case .absent(let upper):
+      case .absent:
         guard await flush(downTo: 0) else { return .clientGone }
-        switch await supply.obtain(position, upTo: upper) {
+        switch await supply.obtain(position, upTo: span.upper) {
         case .lookAgain:
           fruitless += 1
           if fruitless > Self.patience { return .cut(.cancelled) }

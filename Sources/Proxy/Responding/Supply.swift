@@ -43,7 +43,7 @@ final class Supply {
 
   /// Waits until the byte at `position`, which is not present, has come or cannot come.
   ///
-  /// - Parameter upper: where the gap ends, or the reader's wish does.
+  /// - Parameter upper: where what the reader wants ends.
   func obtain(_ position: UInt64, upTo upper: UInt64) async -> Result {
     switch await claim(position, upTo: upper) {
     case .present: return .lookAgain
