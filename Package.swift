@@ -69,6 +69,7 @@ let package = Package(
     tests("CachePolicyTests", ["CachePolicy", "HTTPMessage"]),
     tests("ConfigurationTests", ["Configuration"]),
     tests("EventLoopTests", ["EventLoop"]),
+    tests("FillTests", ["Fill", "Spans"]),
     tests("StoreTests", ["Store", "CachePolicy", "Spans", "HTTPMessage", "TestSupport"]),
     tests("ProgramTests", ["TestSupport"]),
   ],
