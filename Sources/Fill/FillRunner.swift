@@ -380,7 +380,7 @@ public final class FillRunner {
   /// Gaps looked at in one go.
   public static let gapLimit = 64
   /// An answer with fewer bytes than this, where more was asked, is a crumb.
-  private static let crumb: UInt64 = 64 << 10
+  private static let crumb: UInt64 = 4 << 10
   private static let reservationWindow: UInt64 = 8 << 20
   private static let reservationLow: UInt64 = 1 << 20
 }

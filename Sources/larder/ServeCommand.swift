@@ -140,10 +140,10 @@ enum ServeCommand {
   }
 
   private static func announce(_ context: ProxyContext, _ server: ProxyServer) {
-    Output.print("larder: ready")
     if let address = server.addresses.first { Output.print("export http_proxy=http://\(address)") }
     Output.print(
       "larder: cache in \(context.settings.cache.directory); stop with Ctrl-C, or kill -TERM to let downloads end")
+    Output.print("larder: ready")
   }
 
   private static func storeOptions(_ settings: Settings) -> StoreOptions {

@@ -43,7 +43,10 @@ final class ClientConnection {
       await RequestHandler(transaction).run()
       transaction.finish()
       switch transaction.disposition {
-      case .keepOpen: isIdle = true
+      case .keepOpen:
+        // The response may have begun before the drain did.
+        if parts.context.isDraining { return }
+        isIdle = true
       case .close: return
       case .cutOff:
         // A client that does not take the rest has ended the connection itself.
