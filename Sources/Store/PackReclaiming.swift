@@ -11,7 +11,9 @@ extension IndexThread {
     var batch = Operations()
     var isDone = false
     for _ in 0..<8 {
-      guard let number = packs.mostDead(atLeast: part), let record = packs.packs[number] else { break }
+      guard let number = packs.mostDead(atLeast: part, besides: Set(gathering.copied.keys)),
+        let record = packs.packs[number]
+      else { break }
       if record.live > 0 {
         // The copies stand beside the pack until the commit. Where they have no room, whole packs die by eviction.
         guard engine.space.reserve(record.live) else { break }
@@ -72,6 +74,8 @@ extension IndexThread {
 
   /// The extent an item is meant for, if the index (or memory, which is newer) still says so.
   private func meant(_ item: PackStore.Item, in number: UInt32) -> Extent? {
+    // One that was evicted may still be held by somebody; its items are dead all the same.
+    guard usage.contains(item.id) else { return nil }
     let isThis = { (extent: Extent) in extent.pack == number && extent.packOffset == item.offset }
     if let representation = engine.registry.find(item.id) {
       let known = representation.state.withLock { state -> Extent?? in
@@ -81,9 +85,9 @@ extension IndexThread {
       if let known { return known.flatMap { isThis($0) ? $0 : nil } }
     }
     let row = try? engine.index.read { $0.get(.extents, IndexKey.extent(item.id, item.lower)) }
-    guard let value = row ?? nil, let extent = try? ExtentRecord.decode(value.span.bytes, lower: item.lower),
-      usage.contains(item.id)
-    else { return nil }
+    guard let value = row ?? nil, let extent = try? ExtentRecord.decode(value.span.bytes, lower: item.lower) else {
+      return nil
+    }
     return isThis(extent) ? extent : nil
   }
 

@@ -128,10 +128,11 @@ struct PackStore: ~Copyable {
     return changed.compactMap { number in packs[number].map { (number, $0) } }
   }
 
-  /// The pack with the largest part of dead bytes, if that is at least `part`; never the one written to.
-  func mostDead(atLeast part: Double) -> UInt32? {
+  /// The pack with the largest part of dead bytes, if that is at least `part`; never the one written to, nor one that
+  /// has copies the index does not know of (`besides`).
+  func mostDead(atLeast part: Double, besides: Set<UInt32>) -> UInt32? {
     func dead(_ record: PackRecord) -> Double { 1 - Double(record.live) / Double(max(record.size, 1)) }
-    let candidates = packs.filter { $0.key != current || file == nil }
+    let candidates = packs.filter { ($0.key != current || file == nil) && !besides.contains($0.key) }
     guard let found = candidates.max(by: { dead($0.value) < dead($1.value) }), dead(found.value) >= part else {
       return nil
     }
