@@ -34,18 +34,22 @@ extension CachedRequest {
       fields.set(.range, ranges[0].fieldValue)
       isCut = true
     }
-    let asked = forwarded.upstream(fields: fields)
-    let requestTime = context.now
     do {
-      let (exchange, head) = try await Exchange.perform(
-        asked, pool: transaction.parts.pool, interim: { await self.transaction.relayInterim($0) })
-      let answer = OriginAnswer(
-        exchange: exchange, head: head, asked: asked.head, requestTime: requestTime, responseTime: context.now)
-      return await take(answer, reason, isCut: isCut, lead: lead)
+      return await take(try await ask(fields), reason, isCut: isCut, lead: lead)
     } catch {
       await transaction.fail(error, status: CacheStatus(.forwarded(reason), detail: error.token))
       return .answered
     }
+  }
+
+  /// Asks the origin with these fields, up to the head of its final response.
+  func ask(_ fields: Fields) async throws(UpstreamError) -> OriginAnswer {
+    let asked = forwarded.upstream(fields: fields)
+    let requestTime = context.now
+    let (exchange, head) = try await Exchange.perform(
+      asked, pool: transaction.parts.pool, interim: { await self.transaction.relayInterim($0) })
+    return OriginAnswer(
+      exchange: exchange, head: head, asked: asked.head, requestTime: requestTime, responseTime: context.now)
   }
 
   enum UpstreamStanding {

@@ -143,24 +143,21 @@ extension CachedRequest {
       fields.set(.range, ranges[0].fieldValue)
     }
     fields.append(contentsOf: conditions)
-    let asked = forwarded.upstream(fields: fields)
-    let requestTime = context.now
     do {
-      let (exchange, head) = try await Exchange.perform(
-        asked, pool: transaction.parts.pool, interim: { await self.transaction.relayInterim($0) })
-      let answer = OriginAnswer(
-        exchange: exchange, head: head, asked: asked.head, requestTime: requestTime, responseTime: context.now)
+      let answer = try await ask(fields)
+      let head = answer.head
       guard head.status == 304 else {
         return await take(answer, reason.forwardReason, isCut: false, lead: lead, stale: entry)
       }
-      exchange.finish()
+      answer.exchange.finish()
       guard !freshened(by: head, among: [entry.response], now: answer.responseTime).isEmpty else {
         // A 304 about something else says nothing about what is stored: it goes, and the origin is asked plainly.
         context.store.remove(entry)
         return .changed
       }
       let response = updated(
-        entry.response, with: head, to: forwarded.head, requestTime: requestTime, responseTime: answer.responseTime)
+        entry.response, with: head, to: forwarded.head, requestTime: answer.requestTime,
+        responseTime: answer.responseTime)
       let freshEntry = context.store.update(entry, response)
       lead?.end()
       let status = CacheStatus(.forwarded(reason.forwardReason, status: 304), ttl: timeToLive(of: freshEntry))
