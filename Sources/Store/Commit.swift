@@ -7,6 +7,8 @@ import Synchronization
 ///
 /// The order is what keeps the index honest: first the data files that the batches speak of are synced, then all batches
 /// go into the index in one durable transaction, and only then is data removed that the index no longer has.
+///
+/// Unchecked: it is handed from the index thread to the commit thread and back, through locks, and never used by both.
 final class Commit: @unchecked Sendable {
   /// Data to be removed.
   enum Doom {

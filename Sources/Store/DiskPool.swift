@@ -2,6 +2,8 @@
 import Glibc
 
 /// A few threads that run what may block on a disk. Work is taken in the order it came.
+///
+/// Unchecked: everything that changes is reached under `monitor` only.
 final class DiskPool: @unchecked Sendable {
   private let monitor = Monitor()
   // All of these under the monitor's lock.

@@ -27,6 +27,8 @@ enum Command: Sendable {
 }
 
 /// A box with a lock; putting something in never waits for the disk.
+///
+/// Unchecked: everything that changes is reached under `monitor` only.
 final class Inbox: @unchecked Sendable {
   struct Content {
     var changed: [Representation] = []

@@ -12,6 +12,8 @@ struct IndexError: Error {
 }
 
 /// The tables of the index. Reads take a snapshot and end at once; writes come from one thread only.
+///
+/// Unchecked: LMDB's environment may be used by all threads; its handles are set before the index is shared.
 final class Index: @unchecked Sendable {
   /// The code of an index that another version wrote; LMDB has none.
   static let unknownFormat: Int32 = -1

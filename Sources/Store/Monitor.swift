@@ -3,6 +3,8 @@ import CLMDB
 import Glibc
 
 /// A mutex and its condition variable. Only the store's own threads wait on it; a loop thread just signals.
+///
+/// Unchecked: the mutex and the condition variable are made for use by all threads, and stay where they are.
 final class Monitor: @unchecked Sendable {
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)

@@ -4,6 +4,8 @@ import Glibc
 import HTTPMessage
 
 /// What an open store must end: its threads, its index, its lock.
+///
+/// Unchecked: nothing of it changes, and only the one that ends the store uses it.
 final class OpenedStore: @unchecked Sendable {
   let engine: Engine
   private let lock: Int32
@@ -311,6 +313,8 @@ struct Opening {
 }
 
 /// Carries what may not be copied to another thread, once.
+///
+/// Unchecked: its value is put in before the other thread is started, and only that thread takes it.
 private final class Handover: @unchecked Sendable {
   private var packs: PackStore?
 
