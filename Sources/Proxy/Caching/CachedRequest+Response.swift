@@ -59,7 +59,9 @@ extension CachedRequest {
     }
     let total = entry.representation.total
     var opening: StoredBytes?
-    if request.method == .get, !isFromOrigin, let first = selection.spans(total: total).first, !first.isEmpty {
+    if request.method == .get, !isFromOrigin, let first = selection.spans(total: total).first,
+      case .present = await entry.representation.presence(at: first.lower, upTo: first.upper)
+    {
       // Taken before the head goes out: what was lost behind the store's back must not be promised.
       do {
         opening = try await entry.representation.bytes(
@@ -153,8 +155,10 @@ extension CachedRequest {
     case .changed: return .attempt(.changed)
     case .complete, .cancelled: return .attempt(.lookAgain)
     case .storage where entry.representation.validator.isStrong: return .ready(entry, supply)
-    case .storage, .wrong:
+    case .storage:
       await pass(.noSpace(.partial))
+    case .wrong:
+      await pass(.originAnswer(.partial))
     case .refused(let status):
       context.log.info("\(key.text): the origin answered \(status) to another's request for the rest")
       await pass(.originAnswer(.partial))

@@ -52,7 +52,7 @@ final class CachedRequest {
       case .answered: return
       case .lookAgain:
         looks += 1
-        guard looks <= Self.looks else { return await giveUp() }
+        guard looks <= Self.looks else { return await pass(.contended) }
       case .changed:
         restarts += 1
         guard restarts <= settings.fills.restarts else { return await giveUp() }

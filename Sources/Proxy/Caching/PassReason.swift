@@ -25,6 +25,8 @@ enum PassReason: Equatable {
   case partialUnvalidated(ForwardReason)
   /// The origin answered the request for a missing part with something else.
   case originAnswer(ForwardReason)
+  /// What is stored changed under the request again and again: evicted, replaced, or lost.
+  case contended
   /// The validator changed again and again while the response was put together.
   case validatorUnstable
 
@@ -42,6 +44,7 @@ enum PassReason: Equatable {
     case .closeDelimited: "close-delimited"
     case .partialUnvalidated: "partial-unvalidated"
     case .originAnswer: "origin-answer"
+    case .contended: "contended"
     case .validatorUnstable: "validator-unstable"
     }
   }
@@ -52,6 +55,7 @@ enum PassReason: Equatable {
     case .method, .requestBody: .method
     case .upgrade, .tunnel, .validatorUnstable: .bypass
     case .precondition: .request
+    case .contended: .partial
     case .head(let forward), .refused(_, let forward), .noSpace(let forward), .closeDelimited(let forward),
       .partialUnvalidated(let forward), .originAnswer(let forward):
       forward
