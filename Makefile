@@ -63,8 +63,8 @@ test-address: test-packages build-packages
 	LARDER_TEST_PATIENCE=4 swift test --sanitize=address --scratch-path .build/address --filter '(Fault|LyingOrigin|Crash|Plan)Tests'
 
 test-thread: test-packages build-packages
-	LARDER_TEST_PATIENCE=4 swift test --sanitize=thread --scratch-path .build/thread --skip ProgramTests
-	LARDER_TEST_PATIENCE=4 swift test --sanitize=thread --scratch-path .build/thread --filter '(Fault|LyingOrigin|Crash|Plan)Tests'
+	LARDER_TEST_PATIENCE=4 swift test --sanitize=thread -Xswiftc -DTHREAD_SANITIZER --scratch-path .build/thread --skip ProgramTests
+	LARDER_TEST_PATIENCE=4 swift test --sanitize=thread -Xswiftc -DTHREAD_SANITIZER --scratch-path .build/thread --filter '(Fault|LyingOrigin|Crash|Plan)Tests'
 
 # Fifty kills under load, and the tests of faults over and over for ROUNDS rounds.
 ROUNDS ?= 10
