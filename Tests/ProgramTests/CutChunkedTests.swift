@@ -1,0 +1,109 @@
+// Chunked bodies, whose length nobody knows at first: cut, left or too large to keep, they still end right and once.
+import TestSupport
+import Testing
+
+@Suite struct CutChunkedTests {
+  /// RFC 9112 §8: a chunked body without its last chunk is incomplete. A resumption's 206 tells the total, and a 416
+  /// that names it tells that nothing is missing: neither may be asked for again and again.
+  @Test func aChunkedBodyCutAtEveryByteOfItsFramingArrivesWholeInAFewRequests() throws {
+    let body = PatternBody(seed: 301, size: 40)
+    let wire =
+      Array("14\r\n".utf8) + body.bytes(0..<20) + Array("\r\n14\r\n".utf8) + body.bytes(20..<40)
+      + Array("\r\n0\r\n\r\n".utf8)
+    try withRig { rig in
+      let seen = Monitor<Set<String>>([])
+      let origin = try rig.origin { exchange in
+        let cut = Int(exchange.request.target.dropFirst()) ?? 0
+        guard seen.withLock({ $0.insert(exchange.request.target).inserted }) else {
+          return try Representation(body).serve(exchange)
+        }
+        try exchange.head(
+          "200 OK", [("Transfer-Encoding", "chunked"), ("ETag", "\"v1\""), ("Cache-Control", "max-age=3600")])
+        try exchange.raw(Array(wire[..<cut]))
+        exchange.finish()
+      }
+      let larder = try rig.larder()
+      let client = try RawClient(port: larder.port)
+      for cut in 0..<wire.count {
+        for _ in 0..<2 {
+          let response = try client.fetch(origin.url("/\(cut)"))
+          #expect(response.status == 200 && response.end == .clean, "cut at \(cut)")
+          expectBytes(response.body, body.bytes)
+        }
+        let count = origin.requests.filter { $0.target == "/\(cut)" }.count
+        #expect(count <= 4, "\(count) requests when cut at \(cut)")
+      }
+    }
+  }
+
+  /// An object is fetched once, however many readers leave: the next one resumes where the last one's fill ended.
+  @Test func aChunkedObjectWhoseReaderHasLeftIsNotFetchedTwice() throws {
+    let body = PatternBody(seed: 302, size: 24_000_000)
+    try withRig { rig in
+      let left = rig.gate("the first exchange has ended early")
+      let origin = try rig.origin { exchange in
+        var behaviour = Representation.Behaviour()
+        if exchange.index == 0 { behaviour.framing = .chunked }
+        do {
+          try Representation(body).serve(exchange, behaviour)
+        } catch {
+          left.open()
+          throw error
+        }
+      }
+      let larder = try rig.larder([
+        "fills.read_ahead": "1M", "fills.finish_if_missing": "0", "fills.finish_if_done": "100%",
+      ])
+      let client = try RawClient(port: larder.port, receiveBuffer: 64 << 10)
+      try client.send(RawClient.request("GET", origin.url("/")))
+      _ = try client.responseHead()
+      _ = try client.read(500_000)
+      client.reset()
+      try left.pass()
+      let checker = BodyChecker(body)
+      let whole = try RawClient(port: larder.port).fetch(origin.url("/"), into: checker.take)
+      #expect(whole.status == 200 && whole.end == .clean)
+      #expect(checker.mismatch == nil && checker.position == body.size)
+      for request in origin.requests.dropFirst() {
+        #expect(request.field("Range")?.hasPrefix("bytes=") == true && request.field("Range") != "bytes=0-")
+      }
+      #expect(try larder.metric("larder_fill_skipped_bytes_total") == 0)
+    }
+  }
+
+  /// RFC 9112 §7.1: the last chunk says that the body is complete. Where nothing can be kept, an honest shorter 206 is
+  /// not the end of the body.
+  @Test func aChunkedObjectLargerThanTheCacheArrivesWholeFromAnOriginOfShortParts() throws {
+    let body = PatternBody(seed: 303, size: 20_000_000)
+    try withRig { rig in
+      let origin = try rig.origin { exchange in
+        var behaviour = Representation.Behaviour()
+        behaviour.longestPart = 1_000_000
+        if exchange.request.field("Range") == nil { behaviour.framing = .chunked }
+        try Representation(body).serve(exchange, behaviour)
+      }
+      let larder = try rig.larder(["cache.size": "8M"])
+      let checker = BodyChecker(body)
+      let response = try RawClient(port: larder.port).fetch(origin.url("/"), into: checker.take)
+      #expect(response.status == 200 && response.end == .clean)
+      #expect(checker.mismatch == nil)
+      #expect(checker.position == body.size)
+    }
+  }
+
+  /// Rule 1: what is present is given before an end that shows (RFC 9112 §6.3: fewer bytes than the Content-Length).
+  @Test func aBodyWhoseRestIsGoneEndsAfterItsLastPresentByte() throws {
+    let body = PatternBody(seed: 304, size: 6_000_000)
+    try withRig { rig in
+      let origin = try rig.origin { exchange in
+        if exchange.index == 0 { return try Representation(body).serve(exchange) }
+        try exchange.respond("404 Not Found", body: "gone")
+      }
+      let larder = try rig.larder()
+      _ = try RawClient.fetch(origin.url("/"), [("Range", "bytes=0-4999999")], through: larder.port)
+      let response = try RawClient.fetch(origin.url("/"), through: larder.port)
+      #expect(response.status == 200 && response.end == .cut)
+      expectBytes(response.body, body.bytes(0..<5_000_000))
+    }
+  }
+}
