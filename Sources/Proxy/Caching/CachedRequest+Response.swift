@@ -236,7 +236,10 @@ extension CachedRequest {
   /// A stored head with its current Age (RFC 9111 §5.1).
   private func aged(_ head: ResponseHead, _ entry: StoredEntry) -> ResponseHead {
     var head = head
-    head.fields.set(.age, FieldValue(freshness(of: entry.response, now: context.now, rules: context.rules).age))
+    let age =
+      knownAge.flatMap { $0.entry === entry ? $0.age : nil }
+      ?? freshness(of: entry.response, now: context.now, rules: context.rules).age
+    head.fields.set(.age, FieldValue(age))
     return head
   }
 

@@ -21,6 +21,8 @@ final class CachedRequest {
   /// Whether the origin's partial answers turned out wrong, so that it is asked for the whole.
   var avoidsRanges = false
   private var restarts = 0
+  /// The age that the decision to serve an entry has found already.
+  var knownAge: (entry: StoredEntry, age: Int64)?
 
   var context: ProxyContext { transaction.context }
   var request: RequestHead { transaction.request }
@@ -82,7 +84,8 @@ final class CachedRequest {
     case .serve, .notModified: break
     }
     switch reuse(entry.response, for: request, now: now, rules: context.rules) {
-    case .serve(_, let ttl):
+    case .serve(let age, let ttl):
+      knownAge = (entry, age)
       return await serve(entry, CacheStatus(.hit, ttl: ttl))
     case .validate(let reason):
       return await validate(entry, reason)
