@@ -26,7 +26,10 @@ import Testing
       let origin = try rig.origin { _ in try never.pass() }
       let larder = try rig.larder(["upstream.head_timeout": "600s", "clients.body_timeout": "600s"])
       let client = try RawClient(port: larder.port)
-      try client.send(RawClient.request("POST", origin.url("/"), [("Transfer-Encoding", "chunked")]) + item.body)
+      try client.send(RawClient.request("POST", origin.url("/"), [("Transfer-Encoding", "chunked")]) + "3\r\nabc\r\n")
+      // The proxy waits for the origin's answer by then.
+      try never.waitForArrival()
+      try client.send(item.body)
       let response = try client.response(to: "POST")
       #expect(response.status == 400)
       #expect(response.field("Connection") == "close")
