@@ -47,12 +47,14 @@ public final class FillRunner {
   }
 
   /// - Parameter coding: the stored response's `Content-Encoding`, which every partial answer must repeat.
+  /// - Parameter reservation: space that has been made already for the first bytes.
   /// - Parameter claim: one of the representation's own traffic.
   public init(
     table: FillTable, pool: ConnectionPool, representation: Representation, coding: FieldValue?, source: FillSource,
-    claim: Claim, onClaim: @escaping (ByteSpan) -> Void
+    claim: Claim, reservation: Reservation? = nil, onClaim: @escaping (ByteSpan) -> Void
   ) {
     self.onClaim = onClaim
+    self.reservation = reservation
     self.table = table
     self.pool = pool
     self.representation = representation
@@ -381,7 +383,8 @@ public final class FillRunner {
   public static let gapLimit = 64
   /// An answer with fewer bytes than this, where more was asked, is a crumb.
   private static let crumb: UInt64 = 4 << 10
-  private static let reservationWindow: UInt64 = 8 << 20
+  /// Space is reserved in pieces of this many bytes.
+  public static let reservationWindow: UInt64 = 8 << 20
   private static let reservationLow: UInt64 = 1 << 20
 }
 

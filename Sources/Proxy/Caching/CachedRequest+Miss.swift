@@ -163,8 +163,9 @@ extension CachedRequest {
     // Where the rest could not be asked for again, room for all of it is made sure of first (design: Space).
     let window = UInt64(settings.cache.smallBody)
     let needed = (upper ?? window) - min(lower, upper ?? window)
-    guard let reservation = await context.store.makeRoom(for: validator.isStrong ? min(needed, window) : needed)
-    else {
+    // A body that cannot even begin is relayed from this very exchange, and nothing is asked for twice.
+    let first = validator.isStrong ? min(needed, FillRunner.reservationWindow) : needed
+    guard let reservation = await context.store.makeRoom(for: first) else {
       return .pass(.noSpace(reason))
     }
     return .body(
@@ -188,7 +189,8 @@ extension CachedRequest {
     supply.begin(
       ByteSpan(body.lower, body.upper ?? .max),
       opened: OpenedExchange(
-        exchange: answer.exchange, offset: body.lower, upper: body.upper, total: body.total))
+        exchange: answer.exchange, offset: body.lower, upper: body.upper, total: body.total),
+      reservation: body.reservation)
     lead?.end()
     var selection = select(from: entry)
     // RFC 9110 §14.2: Range may be ignored; what lies far behind would keep the client waiting for its first byte.

@@ -98,17 +98,18 @@ final class Supply {
   }
 
   /// Runs a fill for a claim of ours; it goes on when this response is over, as far as the rules let it.
-  func begin(_ claim: Claim, opened: OpenedExchange? = nil) {
+  func begin(_ claim: Claim, opened: OpenedExchange? = nil, reservation: Reservation? = nil) {
     let runner = FillRunner(
       table: parts.context.fills, pool: parts.pool, representation: representation,
       coding: entry.response.fields.combined(.contentEncoding), source: source, claim: claim,
+      reservation: reservation,
       onClaim: { [weak self] span in self?.own.append(span) })
     let task = parts.spawn { await runner.run(opened) }
     claim.onStop { task.cancel() }
   }
 
   /// Begins the fill of a representation that this very request has brought, on an exchange whose head is known.
-  func begin(_ span: ByteSpan, opened: OpenedExchange) {
+  func begin(_ span: ByteSpan, opened: OpenedExchange, reservation: Reservation) {
     guard !span.isEmpty else {
       opened.exchange.finish()
       return
@@ -117,7 +118,7 @@ final class Supply {
     case .follow: opened.exchange.abandon()
     case .lead(let claim):
       own.append(claim.span)
-      begin(claim, opened: opened)
+      begin(claim, opened: opened, reservation: reservation)
     }
   }
 
