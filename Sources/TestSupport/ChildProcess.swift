@@ -8,7 +8,7 @@ public enum ProcessEnd: Equatable, Sendable {
 }
 
 /// A running or ended child process in a process group of its own.
-public final class ChildProcess: @unchecked Sendable {
+public final class ChildProcess: Sendable {
   /// The process id.
   public let id: Int32
   private let name: String

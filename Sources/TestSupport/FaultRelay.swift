@@ -12,7 +12,7 @@ public enum RelayFault: Sendable {
 }
 
 /// A relay from a port of its own to a port of the target.
-public final class FaultRelay: @unchecked Sendable {
+public final class FaultRelay: Sendable {
   public let port: UInt16
   private let listener: ListeningSocket
   private let state = Monitor(State())

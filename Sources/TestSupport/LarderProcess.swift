@@ -2,7 +2,7 @@
 internal import Glibc
 
 /// A running `larder serve` on ports of its own.
-public final class LarderProcess: @unchecked Sendable {
+public final class LarderProcess: Sendable {
   /// The client listener's port.
   public let port: UInt16
   /// The administrative listener's port.

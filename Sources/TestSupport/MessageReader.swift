@@ -48,6 +48,8 @@ public enum BodyEnd: Equatable, Sendable {
 }
 
 /// A socket with what has been received from it and not been taken yet.
+///
+/// Unchecked: what changes is used by the one thread that reads the connection.
 public final class MessageReader: @unchecked Sendable {
   let socket: Socket
   private var buffer: [UInt8] = []

@@ -2,6 +2,8 @@
 internal import Glibc
 
 /// A value shared by threads. Every change wakes the waiters, and every wait has a bound.
+///
+/// Unchecked: the value is reached under the mutex only.
 public final class Monitor<State>: @unchecked Sendable {
   private var state: State
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>

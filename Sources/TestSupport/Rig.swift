@@ -1,7 +1,7 @@
 // The stage of one test: it makes the peers, holds them, and takes everything down at the end.
 
 /// The peers and folders of one test.
-public final class Rig: @unchecked Sendable {
+public final class Rig: Sendable {
   /// The test's folder.
   public let folder: TemporaryFolder
   private let held = Monitor(Held())

@@ -23,7 +23,7 @@ public struct RecordedRequest: Sendable {
 /// A server on 127.0.0.1 that runs one closure per request, each connection on its own thread.
 ///
 /// A closure that throws closes its connection. All requests are recorded.
-public final class ScriptedOrigin: @unchecked Sendable {
+public final class ScriptedOrigin: Sendable {
   public let port: UInt16
   private let listener: ListeningSocket
   private let state = Monitor(State())

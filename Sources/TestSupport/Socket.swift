@@ -11,7 +11,7 @@ public enum Received: Sendable {
 }
 
 /// A connected TCP socket. One thread reads and writes; `interrupt` may come from any.
-public final class Socket: @unchecked Sendable {
+public final class Socket: Sendable {
   private let descriptor: Int32
   private let isClosed = Monitor(false)
 
@@ -135,7 +135,7 @@ public final class Socket: @unchecked Sendable {
 }
 
 /// A listening socket on 127.0.0.1 with a port given by the system.
-public final class ListeningSocket: @unchecked Sendable {
+public final class ListeningSocket: Sendable {
   let descriptor: Int32
   public let port: UInt16
 
