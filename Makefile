@@ -44,11 +44,15 @@ run: build
 # what users run, is built for `make run` anyway, and the tests that move gigabytes need its speed.
 test: test-packages unit-test program-test
 
+# $(call tested,COMMAND): runs tests; of a failed run the failures are said once more at the end, where they are seen.
+tested = set -o pipefail; $(1) 2>&1 | tee .build/last-test.log || \
+  { echo; echo "What failed:"; grep -aE -A3 '^✘|error:|Fatal error|Sanitizer:' .build/last-test.log | tail -n 60; exit 1; }
+
 unit-test: build-packages
-	swift test --skip ProgramTests
+	@mkdir -p .build; $(call tested,swift test --skip ProgramTests)
 
 program-test: build
-	LARDER_BINARY=$(CURDIR)/$(BINARY) swift test --filter ProgramTests
+	@$(call tested,LARDER_BINARY=$(CURDIR)/$(BINARY) swift test --filter ProgramTests)
 
 # The same with the sizes of the issue: 1 GiB objects.
 full-test: test-packages build

@@ -88,7 +88,7 @@ import Testing
         try Representation(body).serve(
           exchange, exchange.index == 0 ? .init(.stallThenFinish(after: 700_000, gate)) : .init())
       }
-      let larder = try rig.larder(["upstream.stall_timeout": "300ms"])
+      let larder = try rig.larder(["upstream.stall_timeout": "2s"])
       let response = try RawClient.fetch(origin.url("/"), through: larder.port)
       #expect(response.end == .clean)
       expectBytes(response.body, body.bytes)
