@@ -61,6 +61,7 @@ enum KnownField: UInt8, CaseIterable {
   case contentDisposition
   case forwarded
   case xForwardedFor
+  case contentDigest
 }
 
 extension KnownField {
@@ -125,6 +126,7 @@ extension KnownField {
     .contentDisposition,
     .forwarded,
     .xForwardedFor,
+    .contentDigest,
   ]
 
   /// The field that these octets name, whatever their case.
@@ -231,6 +233,7 @@ extension FieldName {
   public static let origin = FieldName(known: .origin, "Origin")
   public static let acceptLanguage = FieldName(known: .acceptLanguage, "Accept-Language")
   public static let contentLanguage = FieldName(known: .contentLanguage, "Content-Language")
+  public static let contentDigest = FieldName(known: .contentDigest, "Content-Digest")
   public static let contentDisposition = FieldName(known: .contentDisposition, "Content-Disposition")
   public static let forwarded = FieldName(known: .forwarded, "Forwarded")
   public static let xForwardedFor = FieldName(known: .xForwardedFor, "X-Forwarded-For")
