@@ -16,7 +16,7 @@ install = echo "installing:$(1)"; $(SUDO) apt-get update -q && \
   $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $(1)
 
 .PHONY: all run build test unit-test program-test full-test lint test-address test-thread soak settings-table clean \
-  bench build-packages test-packages
+  bench bench-build bench-quick bench-counts bench-thresholds bench-readme build-packages test-packages
 
 all: build
 
@@ -90,11 +90,39 @@ settings-table:
 	  /<!-- end of settings/ { skip = 0 } \
 	  !skip { print }' conf/larder.yaml README.md > README.md.new && mv README.md.new README.md
 
-# Counts and processor time (Benchmarks/README.md); ROWS may name some of first-byte, memory, peers.
-bench: build test-packages
-	@PATH="$$PATH:/usr/sbin" command -v wrk >/dev/null || { $(call install, wrk); }
+# Programs that the benchmarks run, each with its package: the peers, the load, and what counts and draws.
+BENCH_PROGRAMS := nginx:nginx-light squid:squid varnishd:varnish traffic_server:trafficserver wrk:wrk curl:curl \
+  gnuplot:gnuplot-nox strace:strace
+COUNT_PROGRAMS := nginx:nginx-light valgrind:valgrind
+BENCHMARKS = LARDER_BINARY=$(CURDIR)/$(BINARY) .build/$(CONFIGURATION)/Benchmarks
+
+bench-build: build
 	swift build -c $(CONFIGURATION) --product Benchmarks
-	LARDER_BINARY=$(CURDIR)/$(BINARY) .build/$(CONFIGURATION)/Benchmarks $(ROWS)
+
+# Beside the peers, by processor time (Benchmarks/README.md). ROWS may name some of micro, first-byte, memory, peers,
+# calls, counts, scale.
+bench: bench-build
+	@Benchmarks/install $(BENCH_PROGRAMS) $(COUNT_PROGRAMS)
+	$(BENCHMARKS) $(ROWS)
+
+# The peers in less than three minutes: one round each, a smaller large object. Results of their own.
+bench-quick: bench-build
+	@Benchmarks/install $(BENCH_PROGRAMS)
+	$(BENCHMARKS) --quick --results .build/bench-quick.json peers
+
+# Allocations and instructions per request against Benchmarks/thresholds.json: fails where one has grown.
+bench-counts: bench-build
+	@Benchmarks/install $(COUNT_PROGRAMS)
+	$(BENCHMARKS) --results .build/bench-counts.json counts
+
+# Makes what is counted now the thresholds.
+bench-thresholds: bench-build
+	@Benchmarks/install $(COUNT_PROGRAMS)
+	$(BENCHMARKS) --results .build/bench-counts.json --update counts
+
+# Writes the tables of Benchmarks/README.md from the results of the last run.
+bench-readme: bench-build
+	$(BENCHMARKS) readme
 
 clean:
 	rm -rf .build

@@ -63,7 +63,9 @@ let package = Package(
     layer("TestSupport"),
     .executableTarget(
       name: "Benchmarks",
-      dependencies: ["Store", "CachePolicy", "Spans", "HTTPMessage", "Diagnostics", "TestSupport"],
+      dependencies: [
+        "Store", "CachePolicy", "Spans", "HTTPWire", "HTTPMessage", "Diagnostics", "TestSupport",
+      ],
       path: "Benchmarks/Sources", swiftSettings: strict),
     tests("HTTPMessageTests", ["HTTPMessage"]),
     tests("HTTPWireTests", ["HTTPWire", "HTTPMessage"]),

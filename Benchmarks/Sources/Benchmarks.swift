@@ -2,37 +2,53 @@
 import Glibc
 import TestSupport
 
-/// `Benchmarks [first-byte] [memory] [peers]`: runs the named groups, or all of them.
+/// Runs the named groups of rows, or the usual ones, and keeps what they found.
 @main
 struct BenchmarkProgram {
-  /// The groups of rows.
-  private enum Group: String, CaseIterable {
-    case firstByte = "first-byte"
-    case memory
-    case peers
-  }
-
   static func main() async {
-    let names = CommandLine.arguments.dropFirst()
-    let groups = names.compactMap { Group(rawValue: $0) }
-    guard groups.count == names.count else {
-      print("expected any of: \(Group.allCases.map(\.rawValue).joined(separator: ", "))")
+    let options: Options
+    do {
+      options = try Options(Array(CommandLine.arguments.dropFirst()))
+    } catch {
+      print(error)
       exit(2)
     }
     var verdict = Verdict()
     do {
-      for group in groups.isEmpty ? Group.allCases : groups {
-        switch group {
-        case .firstByte: try await FirstByteBenchmark.run(&verdict)
-        case .memory: try MemoryBenchmark.run(&verdict)
-        case .peers: try PeerBenchmark.run(&verdict)
-        }
+      switch options.task {
+      case .measure(let groups): try await measure(groups, options, &verdict)
+      case .microBenchmarks: try await MicroBenchmarks.measure()
+      case .readme: try Readme.rewrite("Benchmarks/README.md", with: try Results.load(options.resultsPath))
+      case .plot: try Plot.draw(try Results.load(options.resultsPath), to: options.plotPath)
       }
     } catch {
       verdict.demand(false, "\(error)")
     }
     for failure in verdict.failures { print("FAILED: \(failure)") }
     exit(verdict.failures.isEmpty ? 0 : 1)
+  }
+
+  private static func measure(_ groups: [Options.Group], _ options: Options, _ verdict: inout Verdict) async throws {
+    try Workplace.prepare()
+    let machine = Machine.current()
+    print(machine.description)
+    fflush(nil)
+    var results = Results.continued(options.resultsPath, on: machine)
+    for group in groups {
+      switch group {
+      case .firstByte: try await FirstByteBenchmark.run(&results, &verdict)
+      case .memory: try MemoryBenchmark.run(&results, &verdict)
+      case .peers: try Comparison(isQuick: options.isQuick).run(&results, &verdict)
+      case .calls: try SystemCallCounts(isQuick: options.isQuick).run(&results)
+      case .micro: try MicroBenchmarks.run(&results)
+      case .counts: try CountsBenchmark(updates: options.updatesThresholds).run(&results, &verdict)
+      case .scale: try await ScaleBenchmark.run(&results, &verdict)
+      }
+      // What is measured stays measured, whatever happens to the next group.
+      try results.save(to: options.resultsPath)
+      if group == .peers { try Plot.draw(results, to: options.plotPath) }
+    }
+    print("\nresults: \(options.resultsPath)")
   }
 }
 

@@ -2,8 +2,8 @@
 import Glibc
 
 /// Prints rows under a title, columns aligned, the first to the left.
-struct Table {
-  private let title: String
+struct Table: Codable {
+  let title: String
   private var rows: [[String]]
 
   init(_ title: String, _ columns: [String]) {
@@ -13,21 +13,22 @@ struct Table {
 
   mutating func add(_ row: [String]) { rows.append(row) }
 
+  /// Prints it under its title.
   func print() {
-    let columns = rows.map(\.count).max() ?? 0
-    let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }
     Swift.print("\n\(title)\n")
-    for (index, row) in rows.enumerated() {
-      Swift.print(line(row, widths))
-      if index == 0 {
-        Swift.print(
-          "|"
-            + widths.enumerated().map { $0 == 0 ? String(repeating: "-", count: $1 + 2) : dashes($1) }
-            .joined(separator: "|") + "|")
-      }
-    }
+    for line in markdown { Swift.print(line) }
     // A pipe is read while a long run goes on.
     fflush(nil)
+  }
+
+  /// Its lines without the title.
+  var markdown: [String] {
+    let columns = rows.map(\.count).max() ?? 0
+    let widths = (0..<columns).map { column in rows.map { column < $0.count ? $0[column].count : 0 }.max() ?? 0 }
+    let rule = widths.enumerated().map { $0 == 0 ? String(repeating: "-", count: $1 + 2) : dashes($1) }
+    var lines = rows.map { line($0, widths) }
+    lines.insert("|" + rule.joined(separator: "|") + "|", at: 1)
+    return lines
   }
 
   private func dashes(_ width: Int) -> String { String(repeating: "-", count: width + 1) + ":" }

@@ -27,7 +27,7 @@ enum FirstByteBenchmark {
     var microseconds = 0.0
   }
 
-  static func run(_ verdict: inout Verdict) async throws {
+  static func run(_ results: inout Results, _ verdict: inout Verdict) async throws {
     var random = SeededGenerator(2)
     let folder = try TemporaryFolder("larder-bench")
     defer { folder.remove() }
@@ -58,8 +58,8 @@ enum FirstByteBenchmark {
         work.rows <= base.rows && work.diskReads <= base.diskReads && work.readCalls <= base.readCalls,
         "first byte of \(object.name) takes more than that of \(objects[0].name): \(work), \(base)")
     }
-    table.print()
-    try throughTheProgram(caches.all, &random, &verdict)
+    results.add(table, as: "first-byte")
+    try throughTheProgram(caches.all, &random, &results, &verdict)
   }
 
   /// Each field's least: the opening's own thread may read a row more while a measurement runs, never one less.
@@ -84,8 +84,8 @@ enum FirstByteBenchmark {
     let store = try Store.open(options(directory), log: .silent)
     // The opening ends with reading what is stored, on a thread of its own: it is over when all objects are counted.
     let wanted = object.name == dense.name ? 1 : objects.count
-    let limit = ownSeconds() + Patience.seconds
-    while store.statistics.objects < wanted, ownSeconds() < limit { await Task.yield() }
+    let limit = monotonicSeconds() + Patience.seconds
+    while store.statistics.objects < wanted, monotonicSeconds() < limit { await Task.yield() }
     let before = store.statistics
     let calls = try ProcessFigures.own.readCalls()
     let nanoseconds = ownProcessorNanoseconds()
@@ -105,16 +105,10 @@ enum FirstByteBenchmark {
     return work
   }
 
-  private static func ownSeconds() -> Double {
-    var now = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &now)
-    return Double(now.tv_sec) + Double(now.tv_nsec) / 1e9
-  }
-
   /// The same by Range requests to `larder serve` with all of them in one cache: the second byte of an object, whose
   /// part of the index is not in memory yet. The origin does not exist.
   private static func throughTheProgram(
-    _ cache: String, _ random: inout SeededGenerator, _ verdict: inout Verdict
+    _ cache: String, _ random: inout SeededGenerator, _ results: inout Results, _ verdict: inout Verdict
   ) throws {
     var table = Table(
       "Range requests of 64 bytes to `larder serve`, just started, each in another 16 MiB (the least of each)",
@@ -122,7 +116,7 @@ enum FirstByteBenchmark {
     let numbers = SeededGenerator(random.next())
     let failures = try serve(cache, numbers, into: &table)
     for failure in failures { verdict.demand(false, failure) }
-    table.print()
+    results.add(table, as: "first-byte-program")
   }
 
   private static func serve(_ cache: String, _ numbers: SeededGenerator, into table: inout Table) throws -> [String] {

@@ -10,7 +10,7 @@ enum MemoryBenchmark {
   /// What the client takes in a second.
   private static let rate = 48 << 20
 
-  static func run(_ verdict: inout Verdict) throws {
+  static func run(_ results: inout Results, _ verdict: inout Verdict) throws {
     var table = Table(
       "Resident memory, slow client (curl --limit-rate \(rate >> 20)M), fresh proxy, cold object",
       ["object", "before MiB", "peak MiB", "growth MiB"])
@@ -45,7 +45,7 @@ enum MemoryBenchmark {
         }
       }
     }
-    table.print()
+    results.add(table, as: "memory")
     for failure in failures { verdict.demand(false, failure) }
   }
 }
