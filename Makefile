@@ -16,7 +16,7 @@ install = echo "installing:$(1)"; $(SUDO) apt-get update -q && \
   $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $(1)
 
 .PHONY: all run build test unit-test program-test full-test lint test-address test-thread soak settings-table clean \
-  bench bench-build bench-quick bench-counts bench-thresholds bench-readme build-packages test-packages
+  bench build-packages test-packages
 
 all: build
 
@@ -96,6 +96,7 @@ BENCH_PROGRAMS := nginx:nginx-light squid:squid varnishd:varnish traffic_server:
 COUNT_PROGRAMS := nginx:nginx-light valgrind:valgrind
 BENCHMARKS = LARDER_BINARY=$(CURDIR)/$(BINARY) .build/$(CONFIGURATION)/Benchmarks
 
+.PHONY: bench-build bench-quick bench-counts bench-thresholds bench-readme
 bench-build: build
 	swift build -c $(CONFIGURATION) --product Benchmarks
 
