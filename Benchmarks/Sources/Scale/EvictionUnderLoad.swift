@@ -5,20 +5,26 @@ import TestSupport
 /// How many objects a second can be evicted, and how long the loop is away meanwhile.
 enum EvictionUnderLoad {
   private static let seconds = 10
+  private static let size: UInt64 = 128 << 20
 
   static func run() async throws -> [ScaleBenchmark.Finding] {
     var findings: [ScaleBenchmark.Finding] = []
+    let folder = try TemporaryFolder("larder-evict")
+    defer { folder.remove() }
+    _ = try await ManyObjects.fill(folder.path, 1_000_000, capacity: size)
     try withRig { rig in
       let origin = try BenchmarkOrigin(rig, largeSize: 1 << 20)
       let counters = try Counters(in: rig.folder.path)
       let larder = try LarderServer(
         in: rig.folder.file("larder"),
-        LarderServer.Start(settings: ["cache.size": "64M", "cache.memory": "16M"], launcher: counters.launcher))
+        LarderServer.Start(
+          settings: ["cache.size": "\(size >> 20)M", "cache.memory": "16M"], launcher: counters.launcher,
+          cache: folder.path))
       defer { larder.server.stop() }
       let load = Load(url: origin.missPrefix, form: .newNames, length: 1 << 10)
       let name = "larder_store_evictions_total"
       // Until something goes, there is room.
-      for round in 0..<60 where try larder.metric(name) == 0 {
+      for round in 0..<20 where try larder.metric(name) == 0 {
         _ = try load.run(port: larder.port, seconds: 1, label: "fill-\(round)", in: rig.folder)
       }
       let before = try larder.metric(name) ?? 0

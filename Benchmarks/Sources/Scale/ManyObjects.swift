@@ -38,10 +38,12 @@ enum ManyObjects {
     ]
   }
 
-  private static func fill(_ directory: String, _ count: Int) async throws -> Double {
+  /// Writes objects into a store until there are so many, or until it is full; returns the seconds that took.
+  static func fill(_ directory: String, _ count: Int, capacity: UInt64 = 20 << 30) async throws -> Double {
     let began = monotonicSeconds()
-    let store = try Store.open(StoreOptions(directory: directory, capacity: 20 << 30), log: .silent)
+    let store = try Store.open(StoreOptions(directory: directory, capacity: capacity), log: .silent)
     for number in 0..<count {
+      if number % 256 == 0, store.statistics.bytesStored > capacity / 100 * 96 { break }
       try await SmallObject(number: number).write(to: store)
       // What is not yet written stays in memory: let it not become all of it.
       if number % 20_000 == 19_999 { await store.sync() }
