@@ -371,7 +371,7 @@ public final class FillRunner {
     case .cancelled: table.counters.cancelled.add()
     case .changed:
       table.counters.superseded.add()
-      representation.discard()
+      representation.supersede()
     case .storage: table.counters.storageFailures.add()
     case .refused, .failed, .wrong, .timedOut: break
     }

@@ -96,6 +96,8 @@ public struct PartialAnswer {
   private static func retryAfter(_ fields: Fields, now: Timestamp) -> Double? {
     guard let value = fields.first(.retryAfter) else { return nil }
     if let seconds = value.decimal { return Double(seconds) }
+    // All digits, and yet no 64-bit number: longer than anybody waits.
+    if value.bytes.allSatisfy(ASCII.isDigit) { return .infinity }
     return HTTPDate.parse(value, now: now).map { Double(max(0, $0 - now)) }
   }
 }

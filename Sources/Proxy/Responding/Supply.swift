@@ -159,7 +159,7 @@ final class Supply {
     let patience = Deadline.after(seconds: parts.context.settings.fills.followPatience.inSeconds)
     switch await traffic.wait(for: claim, past: position, patience: (patience, parts.loop)) {
     case .moved: return .lookAgain
-    case .ended(let outcome): return Self.result(of: outcome)
+    case .ended(let outcome): return await result(of: outcome, at: position)
     case .cancelled: return .cancelled
     case .slow: break
     }
@@ -175,17 +175,20 @@ final class Supply {
 
   private func wait(for claim: FollowedClaim, past position: UInt64) async -> Result {
     switch await traffic.wait(for: claim, past: position) {
-    case .moved, .slow: .lookAgain
-    case .ended(let outcome): Self.result(of: outcome)
-    case .cancelled: .cancelled
+    case .moved, .slow: return .lookAgain
+    case .ended(let outcome): return await result(of: outcome, at: position)
+    case .cancelled: return .cancelled
     }
   }
 
-  private static func result(of outcome: FillOutcome) -> Result {
+  private func result(of outcome: FillOutcome, at position: UInt64) async -> Result {
     switch outcome {
     // A fill that stopped because nobody read it leaves the rest for whoever wants it.
-    case .complete, .cancelled: .lookAgain
-    case .changed, .refused, .failed, .wrong, .timedOut, .storage: .failed(outcome)
+    case .complete, .cancelled: return .lookAgain
+    case .changed, .refused, .failed, .wrong, .timedOut, .storage:
+      // It may have passed the position before it failed, and all that there is arrives.
+      if case .present = await representation.presence(at: position, upTo: position + 1) { return .lookAgain }
+      return .failed(outcome)
     }
   }
 }
