@@ -17,6 +17,9 @@ public struct OpenedExchange {
   /// Present spans inside the body that are not stored again.
   public var bridged: [ByteSpan] = []
 
+  /// Whether the origin has served a range: the body is not the whole.
+  var isPart: Bool { offset > 0 || (upper ?? .max) < (total ?? .max) }
+
   public init(exchange: Exchange, offset: UInt64, upper: UInt64?, total: UInt64?) {
     self.total = total
     self.exchange = exchange
