@@ -34,6 +34,8 @@ public struct PartialResponse: Sendable {
     case kept, finished, reset
     /// The sending direction ends, the receiving one stays open.
     case halfClosed
+    /// Nothing more comes until the gate is open, and then the end.
+    case stalled(ManualGate)
   }
 
   /// The right answer to a request for `bytes` of a body.
@@ -96,6 +98,9 @@ public struct PartialResponse: Sendable {
       exchange.finishSending()
       exchange.waitForPeerToLeave()
     case .reset: try exchange.resetAfterDelivery()
+    case .stalled(let gate):
+      try gate.pass()
+      exchange.finish()
     }
   }
 }

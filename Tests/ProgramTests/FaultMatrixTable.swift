@@ -265,6 +265,25 @@ struct AnswerFault: Sendable {
 
   static let all = contentRanges + validators + lengths + wholes + refusals + connections
 
+  /// Answers that come to a standstill.
+  static func stalls(until gate: ManualGate) -> [AnswerFault] {
+    [
+      AnswerFault("stalls before its head", unbegun: .cleanOr(504), cost: .answer) {
+        $0.cutHead(after: 0, .stalled(gate))
+      },
+      AnswerFault("stalls in its head", unbegun: .cleanOr(504), cost: .answer) {
+        $0.cutHead(after: 40, .stalled(gate))
+      },
+      AnswerFault("stalls behind its head", cost: .nothing) { $0.cut(after: 0, .stalled(gate)) },
+      AnswerFault("stalls in its body", cost: .nothing) { $0.cut(after: 5000, .stalled(gate)) },
+      AnswerFault("stalls in a chunk", cost: .nothing) {
+        $0.length = []
+        $0.isChunked = true
+        $0.cut(after: 5000, .stalled(gate))
+      },
+    ]
+  }
+
   /// A head that ends with the connection after so many of its bytes.
   static func truncatedHead(_ count: Int, _ end: PartialResponse.End) -> AnswerFault {
     AnswerFault("head cut after \(count) bytes, \(end)", unbegun: .cleanOr(502), cost: .answer) {

@@ -184,17 +184,21 @@ import Testing
       .joined()
   }
 
-  private static func run(_ faults: [AnswerFault], workers: Int) throws {
+  /// - Parameter faults: made with a gate that stays closed until the end.
+  private static func run(
+    workers: Int, settings: [String: String] = [:], lanes: Int = 6, _ faults: (ManualGate) -> [AnswerFault]
+  ) throws {
     try withRig { rig in
-      let rows = rows(faults)
+      let rows = rows(faults(rig.gate("the end of the test")))
       let script = Script(rows)
       let origin = try rig.origin { try script.answer($0) }
       // The fixed parts of Retry-After fit below the longest pause.
-      let larder = try rig.larder([
+      let own = [
         "workers": "\(workers)", "fills.backoff": "1ms", "fills.backoff_max": "5s", "log.level": "warning",
-      ])
+      ]
+      let larder = try rig.larder(own.merging(settings) { $1 })
       for failure in try runTable(
-        rows, name: { $0.name + requests($0, origin) }, { try expect($0, script, origin, larder) })
+        rows, lanes: lanes, name: { $0.name + requests($0, origin) }, { try expect($0, script, origin, larder) })
       {
         Issue.record("\(failure)")
       }
@@ -204,13 +208,19 @@ import Testing
   }
 
   @Test(arguments: [1, 2]) func aFaultyAnswerIsNoticedAndHealed(workers: Int) throws {
-    try Self.run(AnswerFault.all, workers: workers)
+    try Self.run(workers: workers) { _ in AnswerFault.all }
   }
 
   @Test(arguments: [1, 2]) func aHeadCutAtAnyByteIsAskedForAgain(workers: Int) throws {
     // No right head is shorter; of a longer one the rest is a matter of its last line.
-    let cuts = Array(1...133)
-    try Self.run(
-      cuts.map { AnswerFault.truncatedHead($0, $0 % 2 == workers % 2 ? .finished : .reset) }, workers: workers)
+    try Self.run(workers: workers) { _ in
+      (1...133).map { AnswerFault.truncatedHead($0, $0 % 2 == workers % 2 ? .finished : .reset) }
+    }
+  }
+
+  @Test(arguments: [1, 2]) func anAnswerThatStandsStillIsGivenUp(workers: Int) throws {
+    // Long enough that what is merely slow on a busy machine is not taken for a standstill.
+    let limits = ["upstream.head_timeout": "4s", "upstream.stall_timeout": "4s"]
+    try Self.run(workers: workers, settings: limits, lanes: 20) { AnswerFault.stalls(until: $0) }
   }
 }
