@@ -153,27 +153,27 @@ import Testing
   @Test func aBodyBelowTheFloorForAWholePeriodIsTooSlow() {
     var floor = MinimumRate(least: 100, period: 10, at: 0)
     floor.received(999)
-    #expect(!floor.isBroken(at: 9.9))
+    #expect(floor.isBroken(at: 9.9) == false)
     #expect(floor.timeLeft(at: 4) == 6)
-    #expect(floor.isBroken(at: 10))
+    #expect(floor.isBroken(at: 10) == true)
   }
 
   @Test func eachPeriodCountsForItself() {
     var floor = MinimumRate(least: 100, period: 10, at: 0)
     floor.received(1_000_000)
-    #expect(!floor.isBroken(at: 10))
+    #expect(floor.isBroken(at: 10) == false)
     floor.received(10)
-    #expect(!floor.isBroken(at: 19))
-    #expect(floor.isBroken(at: 20), "what came before does not help")
+    #expect(floor.isBroken(at: 19) == false)
+    #expect(floor.isBroken(at: 20) == true, "what came before does not help")
   }
 
   @Test func pausesDoNotCountAndNoFloorIsNeverBroken() {
     var floor = MinimumRate(least: 100, period: 10, at: 0)
     floor.restart(at: 500)
-    #expect(!floor.isBroken(at: 509))
-    #expect(floor.isBroken(at: 510))
+    #expect(floor.isBroken(at: 509) == false)
+    #expect(floor.isBroken(at: 510) == true)
     var none = MinimumRate(least: 0, period: 10, at: 0)
-    #expect(!none.isBroken(at: 1e9))
+    #expect(none.isBroken(at: 1e9) == false)
     #expect(none.timeLeft(at: 5) == .infinity)
   }
 }
