@@ -36,8 +36,8 @@ let package = Package(
     layer(
       "Proxy",
       [
-        "Fill", "Upstream", "Store", "CachePolicy", "Spans", "HTTPWire", "HTTPMessage", "Configuration",
-        "Diagnostics", "EventLoop",
+        "Fill", "Upstream", "Store", "CachePolicy", "ContentCoding", "Spans", "HTTPWire", "HTTPMessage",
+        "Configuration", "Diagnostics", "EventLoop",
       ]),
     layer(
       "Fill",
@@ -46,6 +46,7 @@ let package = Package(
         "EventLoop",
       ]),
     layer("Upstream", ["HTTPWire", "HTTPMessage", "Configuration", "Diagnostics", "EventLoop"]),
+    layer("ContentCoding", ["CZlib"]),
     layer("Store", ["CachePolicy", "Spans", "HTTPMessage", "Diagnostics", "CLMDB", "CXXHash"]),
     layer("CachePolicy", ["HTTPMessage"]),
     layer("Digests", ["HTTPMessage", "CCrypto"]),
@@ -59,6 +60,7 @@ let package = Package(
     .systemLibrary(name: "CLibevent", pkgConfig: "libevent_core", providers: [.apt(["libevent-dev"])]),
     .systemLibrary(name: "CLMDB", pkgConfig: "lmdb", providers: [.apt(["liblmdb-dev"])]),
     .systemLibrary(name: "CXXHash", pkgConfig: "libxxhash", providers: [.apt(["libxxhash-dev"])]),
+    .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
     layer("TestSupport"),
     .executableTarget(
@@ -72,6 +74,7 @@ let package = Package(
     tests("SpansTests", ["Spans", "HTTPMessage"]),
     tests("CachePolicyTests", ["CachePolicy", "HTTPMessage"]),
     tests("ConfigurationTests", ["Configuration"]),
+    tests("ContentCodingTests", ["ContentCoding"]),
     tests("DigestsTests", ["Digests", "HTTPMessage"]),
     tests("EventLoopTests", ["EventLoop"]),
     tests("FillTests", ["Fill", "Spans"]),

@@ -93,6 +93,7 @@ struct Metrics: Sendable {
     return [
       counter("fills", counters.begun, "Fills begun."),
       counter("fill_resumptions", counters.resumptions, "Exchanges that continued a fill after it was cut off."),
+      counter("fill_helpers", counters.helpers, "Fills begun beside a slow one, to bring part of the same object."),
       counter("fill_follows", counters.follows, "Responses that followed a fill begun for another."),
       counter("fill_bridged_bytes", counters.bridgedBytes, "Present bytes fetched again to bridge two gaps."),
       counter("fill_skipped_bytes", counters.skippedBytes, "Bytes received that were present or not wanted."),

@@ -62,6 +62,8 @@ public struct Settings: Sendable, Equatable {
     public var windowMax: UInt64 = 64 << 20
     /// How far a 200 in answer to a range is read through to reach that range, in bytes.
     public var rangeSkip: UInt64 = 8 << 20
+    /// The most connections that bring one object side by side, where upstream is slow for each; 1 is no more than one.
+    public var connectionsPerObject = 4
     /// Attempts without progress before a fill fails.
     public var attempts = 5
     /// The pause after the first failed attempt; it doubles with each further one.
@@ -85,6 +87,10 @@ public struct Settings: Sendable, Equatable {
     public var headTimeout = Duration.seconds(60)
     /// The longest that a body may stand still.
     public var stallTimeout = Duration.seconds(60)
+    /// The bytes per second that a body must bring over each `minimumRatePeriod`, where the rest of it can be asked for
+    /// again; 0 is no floor.
+    public var minimumRate: UInt64 = 1 << 10
+    public var minimumRatePeriod = Duration.seconds(60)
     /// How long an unused connection is kept.
     public var idleTimeout = Duration.seconds(60)
     /// Connections to one host, for each worker.

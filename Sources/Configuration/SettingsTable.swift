@@ -128,6 +128,9 @@ public enum SettingsTable {
       "fills.range_skip", \.fills.rangeSkip, .size(),
       "How far a 200 in answer to a range is read through to reach it; beyond that the client gets the 200."),
     Setting(
+      "fills.connections_per_object", \.fills.connectionsPerObject, .count(1, through: 256),
+      "Most connections that bring one object side by side, where its origin is slow for each; 1 switches it off."),
+    Setting(
       "fills.attempts", \.fills.attempts, .count(1, through: 1000), "Attempts without progress before a fill fails."),
     Setting(
       "fills.backoff", \.fills.backoff, .time(.milliseconds(1)), "Pause after the first failed attempt; it doubles."),
@@ -154,6 +157,12 @@ public enum SettingsTable {
     Setting(
       "upstream.stall_timeout", \.upstream.stallTimeout, .time(.milliseconds(1)), "Longest that a body may stand still."
     ),
+    Setting(
+      "upstream.minimum_rate", \.upstream.minimumRate, .size(),
+      "Bytes a second that a body brings at least, where its rest can be asked for again; 0 switches it off."),
+    Setting(
+      "upstream.minimum_rate_period", \.upstream.minimumRatePeriod, .time(.milliseconds(1)),
+      "How long a body may be slower than that before its rest is asked for on another connection."),
     Setting("upstream.idle_timeout", \.upstream.idleTimeout, .time(), "How long an unused connection is kept."),
     Setting(
       "upstream.connections_per_host", \.upstream.connectionsPerHost, .count(1, through: 65_535),

@@ -26,6 +26,11 @@ public struct Deadline: Hashable, Comparable, Sendable {
   /// The point `duration` from now.
   public static func after(_ duration: Duration) -> Deadline { after(seconds: duration.inSeconds) }
 
+  /// The seconds from `earlier` to this point; 0 where that one is later.
+  public func seconds(since earlier: Deadline) -> Double {
+    Double(nanoseconds - min(nanoseconds, earlier.nanoseconds)) / 1e9
+  }
+
   public static func < (left: Deadline, right: Deadline) -> Bool { left.nanoseconds < right.nanoseconds }
 
   func advanced(bySeconds seconds: Double) -> Deadline {

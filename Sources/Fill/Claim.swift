@@ -18,15 +18,17 @@ public struct FollowedClaim: Sendable {
 
 /// A claim of one's own. It ends with `end(_:)`; when it is dropped without, it ends as cancelled.
 public final class Claim: Sendable {
-  private let traffic: Traffic
-  private let id: UInt64
+  let traffic: Traffic
+  let id: UInt64
   /// What was claimed at first; others may have taken its end over since.
   public let span: ByteSpan
 
-  init(traffic: Traffic, id: UInt64, span: ByteSpan) {
+  /// Adds a claim of `span` to `state`, the one of `traffic`, whose lock the caller holds.
+  init(traffic: Traffic, adding span: ByteSpan, isResumable: Bool, to state: inout Traffic.State) {
     self.traffic = traffic
-    self.id = id
     self.span = span
+    id = state.makeID()
+    state.claims[id] = Traffic.ClaimState(span: span, position: span.lower, isResumable: isResumable)
   }
 
   deinit { end(.cancelled) }
@@ -42,17 +44,11 @@ public final class Claim: Sendable {
     traffic.state.withLock { $0.claims[id]?.stop = stop }
   }
 
-  /// The fill has learnt that the rest can be asked for again under a strong validator.
-  func setResumable() {
-    traffic.state.withLock { $0.claims[id]?.isResumable = true }
-  }
-
   /// The total has become known, or the exchange brings less than was claimed: the claim ends there.
   func shorten(to upper: UInt64) {
     let ready = traffic.state.withLock { state -> [Traffic.Waiter] in
       guard let claim = state.claims[id], claim.span.upper > upper, upper >= claim.span.lower else { return [] }
-      state.claims[id]?.span = ByteSpan(claim.span.lower, upper)
-      return state.takeWaiters(of: id) { $0.position >= upper }
+      return state.cut(id, at: upper)
     }
     for waiter in ready { waiter.continuation.resume(returning: .ended(.complete)) }
   }

@@ -1,4 +1,4 @@
-// What a fill asks upstream with: the target and the fields of the request that began it.
+// What a fill asks upstream with: the target and the fields of the request that began it, and of the stored response.
 
 public import HTTPMessage
 public import Spans
@@ -41,5 +41,18 @@ public struct FillSource: Sendable {
     return UpstreamRequest(
       origin: Origin(target),
       head: RequestHead(method: .get, target: .origin(target.pathAndQuery), version: .http11, fields: fields))
+  }
+}
+
+/// What a fill must know of the stored response.
+public struct FillResponse {
+  /// Its `Content-Encoding`, which every partial answer must repeat.
+  public let coding: FieldValue?
+  /// Whether its `Accept-Ranges` has `bytes` (RFC 9110 §14.3).
+  public let statesRanges: Bool
+
+  public init(_ fields: Fields) {
+    coding = fields.combined(.contentEncoding)
+    statesRanges = fields.first(.acceptRanges)?.string.lowercased() == "bytes"
   }
 }

@@ -24,6 +24,8 @@ public final class FillCounters: Sendable {
   public let cancelled = Counter()
   /// Fills whose bytes the store could not take.
   public let storageFailures = Counter()
+  /// Fills begun beside a slow one, to bring part of what it had claimed.
+  public let helpers = Counter()
   /// Requests that joined a fill already under way.
   public let follows = Counter()
 
@@ -36,6 +38,8 @@ public final class FillTable: Sendable {
   public let settings: Settings
   public let log: Log
   public let counters = FillCounters()
+  /// How many connections for one object origins take.
+  let origins = OriginLimits()
   private let limits: FillLimits
   private let traffics = Mutex<[UInt64: WeakTraffic]>([:])
 

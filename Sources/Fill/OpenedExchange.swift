@@ -17,6 +17,9 @@ public struct OpenedExchange {
   /// Present spans inside the body that are not stored again.
   public var bridged: [ByteSpan] = []
 
+  /// Whether the origin has served a range: the body is not the whole.
+  var isPart: Bool { offset > 0 || (upper ?? .max) < (total ?? .max) }
+
   public init(exchange: Exchange, offset: UInt64, upper: UInt64?, total: UInt64?) {
     self.total = total
     self.exchange = exchange
@@ -96,6 +99,8 @@ public struct PartialAnswer {
   private static func retryAfter(_ fields: Fields, now: Timestamp) -> Double? {
     guard let value = fields.first(.retryAfter) else { return nil }
     if let seconds = value.decimal { return Double(seconds) }
+    // All digits, and yet no 64-bit number: longer than anybody waits.
+    if value.bytes.allSatisfy(ASCII.isDigit) { return .infinity }
     return HTTPDate.parse(value, now: now).map { Double(max(0, $0 - now)) }
   }
 }

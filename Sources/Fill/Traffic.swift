@@ -64,6 +64,8 @@ public final class Traffic: Sendable {
     var position: UInt64
     /// Whether the fill may stop reading upstream: only where the rest can be asked for again.
     var isResumable: Bool
+    /// How fast it is being brought, in bytes per second; 0 while that is not known.
+    var rate = 0.0
     var waiters: [Waiter] = []
     var paused: UnsafeContinuation<Void, Never>?
     var stop: (@Sendable () -> Void)?
@@ -84,6 +86,7 @@ public final class Traffic: Sendable {
 
   let limits: FillLimits
   let state = Mutex(State())
+  private let rangesServed = Atomic<Bool>(false)
   /// Bytes present and total of the representation, for the rule on finishing.
   let remaining: @Sendable (_ from: UInt64, _ to: UInt64) -> (missing: UInt64, share: Double)
 
@@ -94,6 +97,11 @@ public final class Traffic: Sendable {
     self.limits = limits
     self.remaining = remaining
   }
+
+  /// Whether the origin has answered a range of this representation with that range.
+  var hasServedRanges: Bool { rangesServed.load(ordering: .relaxed) }
+
+  func noteServedRange() { rangesServed.store(true, ordering: .relaxed) }
 
   // MARK: Readers
 
@@ -142,19 +150,23 @@ public final class Traffic: Sendable {
   public func claim(
     at position: UInt64, upTo upper: UInt64, isResumable: Bool, takingOver: Bool = false
   ) -> ClaimAnswer {
-    state.withLock { state in
+    let (answer, ready) = state.withLock { state -> (ClaimAnswer, [Waiter]) in
       var upper = upper
-      for (id, claim) in state.claims where claim.span.contains(position) {
-        guard takingOver, claim.isResumable, claim.position < position else { return .follow(FollowedClaim(id: id)) }
+      var ready: [Waiter] = []
+      if let (id, claim) = state.claims.first(where: { $0.value.span.contains(position) }) {
+        guard takingOver, claim.isResumable, claim.position < position else {
+          return (.follow(FollowedClaim(id: id)), [])
+        }
         upper = min(upper, claim.span.upper)
-        state.claims[id]?.span = ByteSpan(claim.span.lower, position)
+        ready = state.cut(id, at: position)
       }
       for claim in state.claims.values where claim.span.lower > position { upper = min(upper, claim.span.lower) }
-      let id = state.makeID()
-      state.claims[id] = ClaimState(
-        span: ByteSpan(position, upper), position: position, isResumable: isResumable)
-      return .lead(Claim(traffic: self, id: id, span: ByteSpan(position, upper)))
+      let claim = Claim(traffic: self, adding: ByteSpan(position, upper), isResumable: isResumable, to: &state)
+      return (.lead(claim), ready)
     }
+    // Who waited for bytes behind the cut looks who has them now.
+    for waiter in ready { waiter.continuation.resume(returning: .ended(.complete)) }
+    return answer
   }
 
   /// Waits until the claim has moved past `position` or has ended, at most until `patience` is over.

@@ -103,8 +103,9 @@ public enum PartialCheck {
   private static func judgePartial(
     _ fields: Fields, _ expectation: PartialExpectation, _ now: Timestamp
   ) -> PartialVerdict {
-    // RFC 9110 §15.3.7.2: a server must not send multipart in answer to a request for a single range.
-    if let type = fields.first(.contentType), isMultipart(type), !fields.contains(.contentRange) {
+    // RFC 9110 §15.3.7.2: a server must not send multipart in answer to a request for a single range, nor state a
+    // Content-Range with it; where both are there, the bytes may be those of the frame.
+    if let type = fields.first(.contentType), isMultipart(type) {
       return .wrong(.multipart)
     }
     guard fields.count(of: .contentRange) == 1, let value = fields.first(.contentRange),
@@ -167,6 +168,6 @@ public enum PartialCheck {
   }
 
   private static func isMultipart(_ type: FieldValue) -> Bool {
-    type.string.lowercased().hasPrefix("multipart/")
+    type.string.lowercased().hasPrefix("multipart/byteranges")
   }
 }

@@ -140,6 +140,15 @@ final class Engine: Sendable {
     representation.state.withLock { if $0.phase == .stored || $0.phase == .unreferenced { $0.phase = .superseded } }
   }
 
+  /// The same for one that responses may still refer to: they are forgotten.
+  func withdraw(_ representation: Representation) {
+    if let key = representation.state.withLock({ $0.key }) {
+      _ = keys.remove(key) { $0.representation === representation }
+      inbox.noteKeys()
+    }
+    supersede(representation)
+  }
+
   func discard(_ representation: Representation) {
     let key = representation.state.withLock { state -> KeyHash? in
       if state.phase == .gone { return nil }

@@ -136,10 +136,16 @@ public final class Representation: Sendable {
   /// Spares the bytes of `span` from eviction until the pin has moved past them or is released.
   public func pin(_ span: ByteSpan) -> Pin { Pin(self, span) }
 
-  /// Marks it as bad or no longer wanted: no response refers to it from now on, and its data is deleted after the last
-  /// user has left.
+  /// Marks it as bad: nothing of it is present from now on, no response refers to it, and its data is deleted after
+  /// the last user has left.
   public func discard() {
     engine.discard(self)
+  }
+
+  /// Marks it as replaced: no response refers to it from now on, and it must not be extended. Those that hold it go on
+  /// reading what is present; its data is deleted after the last user has left.
+  public func supersede() {
+    engine.withdraw(self)
   }
 
   /// Reads a segment's extents from the index; false when the index cannot be read.

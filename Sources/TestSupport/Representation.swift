@@ -31,6 +31,8 @@ public struct Representation: Sendable {
     case stall(after: Int, ManualGate)
     /// Sends so many bytes, waits for the gate, then closes in order.
     case stallThenFinish(after: Int, ManualGate)
+    /// Leaves the sending of a range of the body to a closure.
+    case by(@Sendable (Exchange, Range<Int>) throws -> Void)
   }
 
   /// How the length of a body is told.
@@ -147,14 +149,18 @@ public struct Representation: Sendable {
     if exchange.request.method == "HEAD" { return }
     let limit: Int =
       switch behaviour.delivery {
-      case .whole: range.count
+      case .whole, .by: range.count
       case .finish(let count), .reset(let count), .stall(let count, _), .stallThenFinish(let count, _):
         min(count, range.count)
       }
     let middle = range.lowerBound + limit
-    try emit(exchange, behaviour, range.lowerBound..<middle)
+    if case .by(let send) = behaviour.delivery {
+      try send(exchange, range)
+    } else {
+      try emit(exchange, behaviour, range.lowerBound..<middle)
+    }
     switch behaviour.delivery {
-    case .whole: break
+    case .whole, .by: break
     case .finish:
       if limit < range.count { return exchange.finish() }
     case .reset:

@@ -80,6 +80,18 @@ public final class Rig: Sendable {
     return try nginx.log()
   }
 
+  /// Throws what a sanitizer has reported of a process under test, whatever else came of the test.
+  fileprivate func demandNoReport() throws {
+    for larder in held.withLock({ $0.larders }) {
+      let text = larder.errorText
+      for sign in ["ERROR: AddressSanitizer", "ERROR: LeakSanitizer", "WARNING: ThreadSanitizer"] {
+        let parts = text.split(separator: "\n", omittingEmptySubsequences: false)
+        guard let start = parts.firstIndex(where: { $0.contains(sign) }) else { continue }
+        throw HarnessError("larder \(larder.port):\n" + parts[start...].prefix(120).joined(separator: "\n"))
+      }
+    }
+  }
+
   fileprivate var diagnosis: String {
     let held = held.withLock { $0 }
     let larders = held.larders.map { larder in
@@ -116,8 +128,10 @@ public func withRig(_ body: (Rig) throws -> Void) throws {
   do {
     try body(rig)
   } catch {
+    try rig.demandNoReport()
     throw HarnessError("\(error)\n---\n\(rig.diagnosis)")
   }
+  try rig.demandNoReport()
 }
 
 /// What a test expects; unlike an assertion it ends the test, and its error carries what the peers have to say.

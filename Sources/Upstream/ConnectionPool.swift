@@ -110,6 +110,16 @@ public final class ConnectionPool {
     }
   }
 
+  /// Whether exchanges that could be done without may have so many connections now: nobody waits for one, and at least
+  /// half of those allowed to the origin stay for others.
+  public func canSpare(_ count: Int, for origin: Origin) -> Bool {
+    guard let host = hosts[origin] else { return count <= settings.upstream.connectionsPerHost / 2 }
+    return host.waiting.isEmpty && host.inUse + count <= settings.upstream.connectionsPerHost / 2
+  }
+
+  /// Whether somebody waits for a connection to the origin.
+  public func isCrowded(_ origin: Origin) -> Bool { hosts[origin]?.waiting.isEmpty == false }
+
   private func takeIdle(_ origin: Origin) -> UpstreamConnection? {
     while let kept = hosts[origin]?.idle.popLast() {
       if kept.connection.stream.isIdleClean() {

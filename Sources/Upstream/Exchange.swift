@@ -124,14 +124,36 @@ public final class Exchange {
     }
   }
 
+  /// What a look at the body found.
+  public enum BodyEvent: Sendable {
+    /// Bytes were handed over, or none of a body yet.
+    case more
+    /// The body is complete.
+    case complete
+    /// Nothing has come in the time given; the body may go on.
+    case quiet
+  }
+
   /// Hands over what has come of the body, in pieces that are valid during the call only.
   ///
   /// - Returns: false once the body is complete.
   /// - Throws: `UpstreamError`, or what `piece` throws.
   public func readBody(_ piece: (RawSpan) throws -> Void) async throws -> Bool {
-    guard let connection, var decoder else { throw UpstreamError.closedEarly(request.origin) }
-    if decoder.isComplete { return false }
     let limit = pool.settings.upstream.stallTimeout.inSeconds
+    switch try await readBody(within: limit, piece) {
+    case .more: return true
+    case .complete: return false
+    case .quiet: throw UpstreamError.silent(request.origin, seconds: limit)
+    }
+  }
+
+  /// Hands over what has come of the body, or comes within so many seconds, in pieces that are valid during the call
+  /// only.
+  ///
+  /// - Throws: `UpstreamError`, or what `piece` throws.
+  public func readBody(within seconds: Double, _ piece: (RawSpan) throws -> Void) async throws -> BodyEvent {
+    guard let connection, var decoder else { throw UpstreamError.closedEarly(request.origin) }
+    if decoder.isComplete { return .complete }
     var received: UInt64 = 0
     var pieceError: (any Error)?
     defer {
@@ -139,7 +161,7 @@ public final class Exchange {
       pool.counters.bodyBytes.add(received)
     }
     do {
-      let more = try await connection.stream.read(deadline: .after(seconds: limit)) { input in
+      let more = try await connection.stream.read(deadline: .after(seconds: seconds)) { input in
         try decoder.decode(input) { bytes in
           received += UInt64(bytes.byteCount)
           do { try piece(bytes) } catch {
@@ -148,15 +170,15 @@ public final class Exchange {
           }
         }
       }
-      if !more {
-        guard responseFraming == .untilClose else { throw UpstreamError.closedEarly(request.origin) }
-        try decoder.endOfInput()
-        return false
-      }
-      return true
+      if more { return .more }
+      guard responseFraming == .untilClose else { throw UpstreamError.closedEarly(request.origin) }
+      try decoder.endOfInput()
+      return .complete
+    } catch StreamError.timedOut where pieceError == nil {
+      return .quiet
     } catch {
       if let pieceError { throw pieceError }
-      throw UpstreamError(error, origin: request.origin, seconds: limit)
+      throw UpstreamError(error, origin: request.origin, seconds: seconds)
     }
   }
 
@@ -213,7 +235,8 @@ public final class Exchange {
     else { return false }
     switch error {
     case .broken, .closedEarly: return true
-    case .unresolvable, .unreachable, .forbidden, .busy, .silent, .malformed, .unavailable, .unusable, .cancelled:
+    case .unresolvable, .unreachable, .forbidden, .busy, .silent, .slow, .malformed, .unavailable, .unusable,
+      .cancelled:
       return false
     }
   }

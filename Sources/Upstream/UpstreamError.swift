@@ -16,6 +16,8 @@ public enum UpstreamError: Error, Sendable {
   case busy(Origin)
   /// Nothing came within the time allowed.
   case silent(Origin, seconds: Double)
+  /// The body came more slowly than allowed: less than so many bytes per second over so many seconds.
+  case slow(Origin, bytesPerSecond: UInt64, seconds: Double)
   /// The connection broke before the response, or its body, was complete.
   case broken(Origin, StreamError)
   /// The origin closed before the response, or its body, was complete.
@@ -33,7 +35,7 @@ public enum UpstreamError: Error, Sendable {
   public var status: Int {
     switch self {
     case .unresolvable, .unreachable, .broken, .closedEarly, .malformed, .unavailable, .unusable: 502
-    case .silent: 504
+    case .silent, .slow: 504
     case .busy, .cancelled: 503
     case .forbidden: 403
     }
@@ -47,6 +49,8 @@ public enum UpstreamError: Error, Sendable {
     case .forbidden(_, let reason): reason
     case .busy(let origin): "all connections allowed to \(origin) are busy"
     case .silent(let origin, let seconds): "\(origin) sent nothing for \(Int(seconds)) seconds"
+    case .slow(let origin, let rate, let seconds):
+      "\(origin) sent less than \(rate) bytes per second for \(Int(seconds)) seconds"
     case .broken(let origin, let error): "the connection to \(origin) broke: \(error.explanation)"
     case .closedEarly(let origin): "\(origin) closed the connection before its response was complete"
     case .malformed(let origin, let error): "\(origin) sent a malformed response: \(error.explanation)"
@@ -64,6 +68,7 @@ public enum UpstreamError: Error, Sendable {
     case .forbidden: "forbidden"
     case .busy: "upstream-busy"
     case .silent: "upstream-silent"
+    case .slow: "upstream-slow"
     case .broken: "upstream-broken"
     case .closedEarly: "upstream-closed-early"
     case .malformed: "upstream-malformed"

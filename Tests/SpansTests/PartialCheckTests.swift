@@ -52,6 +52,7 @@ private func judge(
     #expect(try judge(answer(range: "bytes 10-99/50", length: "90")) == .wrong(.badContentRange))
     #expect(
       try judge(answer(range: nil, more: ("Content-Type", "multipart/byteranges; boundary=x"))) == .wrong(.multipart))
+    #expect(try judge(answer(more: ("Content-Type", "multipart/byteranges; boundary=x"))) == .wrong(.multipart))
     #expect(try judge(answer(range: "bytes 9-18/100")) == .wrong(.wrongStart))
     #expect(try judge(answer(range: "bytes 10-20/100", length: "11")) == .wrong(.wrongEnd))
     #expect(try judge(answer(length: "11")) == .wrong(.lengthMismatch))

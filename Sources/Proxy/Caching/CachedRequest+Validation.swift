@@ -95,7 +95,6 @@ extension CachedRequest {
         context.fills.counters.superseded.add()
         claim.end(.changed(reason: why))
         context.store.remove(entry)
-        entry.representation.discard()
         return .attempt(.changed)
       case .refused(let status):
         claim.end(.refused(status: status))

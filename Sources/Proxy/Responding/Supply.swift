@@ -17,7 +17,7 @@ final class Supply {
   private let source: FillSource
   private let traffic: Traffic
   /// What this response itself has asked upstream for, for the count of bytes from upstream.
-  private var own: [ByteSpan] = []
+  private var own = SpanSet()
   /// Whether this response has waited for a fill that another request began.
   private(set) var hasFollowed = false
 
@@ -92,7 +92,7 @@ final class Supply {
         claim.end(.cancelled)
         return .present
       }
-      own.append(claim.span)
+      own.insert(claim.span)
       return .lead(claim, bridged: gap.bridged)
     }
   }
@@ -101,11 +101,9 @@ final class Supply {
   func begin(_ claim: Claim, opened: OpenedExchange? = nil, reservation: Reservation? = nil) {
     let runner = FillRunner(
       table: parts.context.fills, pool: parts.pool, representation: representation,
-      coding: entry.response.fields.combined(.contentEncoding), source: source, claim: claim,
-      reservation: reservation,
-      onClaim: { [weak self] span in self?.own.append(span) })
-    let task = parts.spawn { await runner.run(opened) }
-    claim.onStop { task.cancel() }
+      response: FillResponse(entry.response.fields), source: source, claim: claim, reservation: reservation,
+      spawn: parts.spawn, onClaim: { [weak self] span in self?.own.insert(span) })
+    runner.begin(opened)
   }
 
   /// Begins the fill of a representation that this very request has brought, on an exchange whose head is known.
@@ -114,10 +112,12 @@ final class Supply {
       opened.exchange.finish()
       return
     }
+    // The same representation once more, from an origin that does not look at conditions: all of it is here.
+    guard !representation.isComplete else { return opened.exchange.abandon() }
     switch traffic.claim(at: span.lower, upTo: span.upper, isResumable: representation.validator.isStrong) {
     case .follow: opened.exchange.abandon()
     case .lead(let claim):
-      own.append(claim.span)
+      own.insert(claim.span)
       begin(claim, opened: opened, reservation: reservation)
     }
   }
@@ -150,18 +150,23 @@ final class Supply {
 
   /// How many of these bytes this response itself had asked upstream for.
   func ownBytes(in span: ByteSpan) -> UInt64 {
-    own.reduce(0) { $0 + ($1.intersection(span)?.count ?? 0) }
+    own.intersection(span).reduce(0) { $0 + $1.count }
   }
 
-  /// Waits for another's claim; where that is still far away after a while, the bytes are asked for directly.
+  /// Waits for another's claim; where that is far away, or still is after a while, the bytes are asked for directly.
   private func follow(_ claim: FollowedClaim, past position: UInt64, upTo upper: UInt64) async -> Result {
     guard representation.validator.isStrong else { return await wait(for: claim, past: position) }
-    let patience = Deadline.after(seconds: parts.context.settings.fills.followPatience.inSeconds)
-    switch await traffic.wait(for: claim, past: position, patience: (patience, parts.loop)) {
-    case .moved: return .lookAgain
-    case .ended(let outcome): return Self.result(of: outcome)
-    case .cancelled: return .cancelled
-    case .slow: break
+    let longest = parts.context.settings.fills.followPatience.inSeconds
+    let end = Deadline.after(seconds: longest)
+    // What is not known yet of the fill's pace may be in a moment.
+    while !traffic.isFar(claim, from: position, within: longest / 4), .now < end {
+      let pause = min(end, .after(seconds: longest / 8))
+      switch await traffic.wait(for: claim, past: position, patience: (pause, parts.loop)) {
+      case .moved: return .lookAgain
+      case .ended(let outcome): return await result(of: outcome, at: position)
+      case .cancelled: return .cancelled
+      case .slow: continue
+      }
     }
     switch await self.claim(position, upTo: upper, takingOver: true) {
     case .present: return .lookAgain
@@ -175,17 +180,20 @@ final class Supply {
 
   private func wait(for claim: FollowedClaim, past position: UInt64) async -> Result {
     switch await traffic.wait(for: claim, past: position) {
-    case .moved, .slow: .lookAgain
-    case .ended(let outcome): Self.result(of: outcome)
-    case .cancelled: .cancelled
+    case .moved, .slow: return .lookAgain
+    case .ended(let outcome): return await result(of: outcome, at: position)
+    case .cancelled: return .cancelled
     }
   }
 
-  private static func result(of outcome: FillOutcome) -> Result {
+  private func result(of outcome: FillOutcome, at position: UInt64) async -> Result {
     switch outcome {
     // A fill that stopped because nobody read it leaves the rest for whoever wants it.
-    case .complete, .cancelled: .lookAgain
-    case .changed, .refused, .failed, .wrong, .timedOut, .storage: .failed(outcome)
+    case .complete, .cancelled: return .lookAgain
+    case .changed, .refused, .failed, .wrong, .timedOut, .storage:
+      // It may have passed the position before it failed, and all that there is arrives.
+      if case .present = await representation.presence(at: position, upTo: position + 1) { return .lookAgain }
+      return .failed(outcome)
     }
   }
 }
