@@ -27,7 +27,7 @@ struct CountsBenchmark {
       counts.merge(try allocations(rig, origin, gated)) { $1 }
       counts.merge(try instructions(rig, origin, gated)) { $1 }
     }
-    for figure in try MicroBenchmarks.figures(rounds: 1) {
+    for figure in try MicroBenchmarks.figures(rounds: Self.rounds) where figure.isSteady {
       counts["\(figure.name), allocations"] = figure.allocations
     }
     if updates {

@@ -7,6 +7,8 @@ struct MicroBenchmark {
   let name: String
   /// How many calls are one measurement.
   let calls: Int
+  /// Whether no other thread works for it at times of its own, so that its allocations are always as many.
+  var isSteady = true
   /// Makes the calls; what it returns only keeps them from being optimised away.
   let body: (_ calls: Int) async throws -> Int
 }
@@ -18,6 +20,8 @@ enum MicroBenchmarks {
     let name: String
     let nanoseconds: Double
     let allocations: Double
+    /// Whether the allocations may have a threshold.
+    let isSteady: Bool
   }
 
   private static let countersVariable = "BENCH_OWN_COUNTERS"
@@ -47,10 +51,11 @@ enum MicroBenchmarks {
       ], seconds: 180)
     return try result.outputText.split(separator: "\n").map { line in
       let parts = line.split(separator: "\t")
-      guard parts.count == 3, let nanoseconds = Double(parts[1]), let allocations = Double(parts[2]) else {
+      guard parts.count == 4, let nanoseconds = Double(parts[1]), let allocations = Double(parts[2]) else {
         throw HarnessError("strange figures: \(line)")
       }
-      return Figure(name: String(parts[0]), nanoseconds: nanoseconds, allocations: allocations)
+      return Figure(
+        name: String(parts[0]), nanoseconds: nanoseconds, allocations: allocations, isSteady: parts[3] == "steady")
     }
   }
 
@@ -75,6 +80,6 @@ enum MicroBenchmarks {
       allocations.append(Double(counters.allocations - before.1) / Double(piece.calls))
     }
     guard sink != .min, let time = median(times), let allocated = allocations.min() else { return }
-    print("\(piece.name)\t\(time)\t\(allocated)")
+    print("\(piece.name)\t\(time)\t\(allocated)\t\(piece.isSteady ? "steady" : "unsteady")")
   }
 }
