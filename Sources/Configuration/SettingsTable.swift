@@ -129,7 +129,7 @@ public enum SettingsTable {
       "How far a 200 in answer to a range is read through to reach it; beyond that the client gets the 200."),
     Setting(
       "fills.connections_per_object", \.fills.connectionsPerObject, .count(1, through: 256),
-      "Most connections that bring one object side by side, where its origin is slow for each; 1 switches it off."),
+      "Most connections that bring one object side by side where each is slow; 1 is never more than one."),
     Setting(
       "fills.attempts", \.fills.attempts, .count(1, through: 1000), "Attempts without progress before a fill fails."),
     Setting(
@@ -159,7 +159,7 @@ public enum SettingsTable {
     ),
     Setting(
       "upstream.minimum_rate", \.upstream.minimumRate, .size(),
-      "Bytes a second that a body brings at least, where its rest can be asked for again; 0 switches it off."),
+      "Bytes a second that a body whose rest can be asked for again brings at least; 0 is no minimum."),
     Setting(
       "upstream.minimum_rate_period", \.upstream.minimumRatePeriod, .time(.milliseconds(1)),
       "How long a body may be slower than that before its rest is asked for on another connection."),
