@@ -42,8 +42,8 @@ let package = Package(
     layer(
       "Fill",
       [
-        "Upstream", "Store", "CachePolicy", "Spans", "HTTPWire", "HTTPMessage", "Configuration", "Diagnostics",
-        "EventLoop",
+        "Upstream", "Store", "CachePolicy", "Digests", "Spans", "HTTPWire", "HTTPMessage", "Configuration",
+        "Diagnostics", "EventLoop",
       ]),
     layer("Upstream", ["HTTPWire", "HTTPMessage", "Configuration", "Diagnostics", "EventLoop"]),
     layer("ContentCoding", ["CZlib"]),

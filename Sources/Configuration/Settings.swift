@@ -21,6 +21,7 @@ public struct Settings: Sendable, Equatable {
   public var tunnels = Tunnels()
   public var access = Access()
   public var freshness = Freshness()
+  public var integrity = Integrity()
   public var log = Log()
 
   /// The defaults.
@@ -173,6 +174,14 @@ public struct Settings: Sendable, Equatable {
     public var heuristicMax = Duration.seconds(86_400)
     /// Whether a body whose end is marked only by the connection's close is stored.
     public var storeCloseDelimited = false
+  }
+
+  /// What a completed object is compared with, beside `Repr-Digest`, `Content-Digest` and `Digest`.
+  public struct Integrity: Sendable, Equatable {
+    /// Whether `Content-MD5` of a 200 counts.
+    public var contentMD5 = false
+    /// Whether the full checksums that object stores state count.
+    public var objectStoreChecksums = false
   }
 
   /// Logs.

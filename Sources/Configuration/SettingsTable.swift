@@ -75,6 +75,7 @@ public enum SettingsTable {
     ("tunnels", "CONNECT and Upgrade."),
     ("access", "Who may use the proxy, and for which destinations."),
     ("freshness", "How long responses may be reused, where the origin leaves it open."),
+    ("integrity", "What completed objects are compared with, beside Repr-Digest, Content-Digest and Digest."),
     ("log", "Logs."),
   ]
 
@@ -229,6 +230,12 @@ public enum SettingsTable {
     Setting(
       "freshness.store_close_delimited", \.freshness.storeCloseDelimited, .flag,
       "Whether a body whose end only the connection's close marks is stored."),
+    Setting(
+      "integrity.content_md5", \.integrity.contentMD5, .flag,
+      "Whether a completed object is compared with the Content-MD5 of a 200."),
+    Setting(
+      "integrity.object_store_checksums", \.integrity.objectStoreChecksums, .flag,
+      "Whether it is compared with the checksums that S3, OSS and Cloud Storage state of the whole object."),
     Setting("log.level", \.log.level, .choice, "Least that is logged: debug, info, warning or error."),
     Setting("log.destination", \.log.destination, .logDestination, "Where the log goes: stderr or a path."),
     Setting(
