@@ -73,11 +73,16 @@ struct Metrics: Sendable {
         "aborted_responses", counters.abortedResponses, "Responses cut off because what was missing could not be had."),
       counter("clients_gone", counters.clientsGone, "Responses that the client did not take to the end."),
     ]
+      + counters.limits.values.map {
+        count("limit_\($0.name)", $0.value, "Times that the limit \($0.name) was reached.")
+      }
   }
 
   private func upstream() -> [Metric] {
     let counters = context.upstreamCounters
     return [
+      counter(
+        "limit_interim_responses", counters.excessiveInterims, "Times that the limit interim_responses was reached."),
       counter("upstream_connections", counters.connections, "Connections made to origins."),
       counter("upstream_requests", counters.requests, "Requests written to origins."),
       counter(

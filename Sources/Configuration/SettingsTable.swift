@@ -184,7 +184,16 @@ public enum SettingsTable {
     Setting(
       "clients.send_timeout", \.clients.sendTimeout, .time(.milliseconds(1)), "Longest that a client may take nothing."),
     Setting(
+      "clients.half_closed_timeout", \.clients.halfClosedTimeout, .time(),
+      "How long a request still waits for upstream once its client has ended its direction."),
+    Setting(
+      "clients.minimum_rate", \.clients.minimumRate, .size(through: 1 << 30),
+      "Bytes a second that a client sends or takes at least, on average over body_timeout or send_timeout."),
+    Setting(
       "clients.connections", \.clients.connections, .count(1, through: 10_000_000), "Client connections at one time."),
+    Setting(
+      "clients.connections_per_address", \.clients.connectionsPerAddress, .count(1, through: 10_000_000),
+      "Client connections of one address; beyond it those that wait longest for a request are closed."),
     Setting(
       "clients.requests_per_connection", \.clients.requestsPerConnection, .count(),
       "Requests served on one connection; 0 is no limit."),
@@ -195,12 +204,15 @@ public enum SettingsTable {
 
   private static let limits: [Setting] = [
     Setting("limits.head_bytes", \.limits.headBytes, .size(1 << 10, through: 16 << 20), "Bytes of a head."),
+    Setting("limits.line_bytes", \.limits.lineBytes, .size(512, through: 16 << 20), "Bytes of one line of a head."),
     Setting("limits.field_count", \.limits.fieldCount, .count(10, through: 100_000), "Field lines of a head."),
     Setting("limits.target_bytes", \.limits.targetBytes, .size(256, through: 1 << 20), "Bytes of a request target."),
     Setting(
       "limits.chunk_line_bytes", \.limits.chunkLineBytes, .size(32, through: 1 << 20),
       "Bytes of a chunk's first line, extensions included."),
     Setting("limits.trailer_bytes", \.limits.trailerBytes, .size(2, through: 1 << 20), "Bytes of a trailer section."),
+    Setting(
+      "limits.trailer_count", \.limits.trailerCount, .count(through: 100_000), "Field lines of a trailer section."),
     Setting("limits.ranges", \.limits.ranges, .count(1, through: 10_000), "Ranges of one request."),
     Setting(
       "limits.interim_responses", \.limits.interimResponses, .count(1, through: 1000),
