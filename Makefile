@@ -9,13 +9,13 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 BUILD_PACKAGES := libevent-dev liblmdb-dev libxxhash-dev libyaml-dev zlib1g-dev libssl-dev pkg-config
 # Programs that the tests run, each with the Debian package that has it.
 TEST_PROGRAMS := nginx:nginx-light curl:curl wget:wget aria2c:aria2 ffmpeg:ffmpeg ffprobe:ffmpeg python3:python3 \
-  pip3:python3-pip apt-get:apt dpkg-deb:dpkg sha256sum:coreutils mount:mount
+  pip3:python3-pip apt-get:apt dpkg-deb:dpkg sha256sum:coreutils mount:mount apache2:apache2 haproxy:haproxy
 
 # $(call install,PACKAGES): installs them with apt-get.
 install = echo "installing:$(1)"; $(SUDO) apt-get update -q && \
   $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $(1)
 
-.PHONY: all run build test unit-test program-test full-test lint test-address test-thread unit-test-sanitized soak settings-table clean \
+.PHONY: all run build test unit-test fuzz fuzz-build fuzz-long program-test full-test lint test-address test-thread unit-test-sanitized soak settings-table clean \
   bench build-packages test-packages
 
 all: build
@@ -42,7 +42,7 @@ run: build
 
 # The tests are a debug build: it is quick, and assertions hold. The program under test is the release build: it is
 # what users run, is built for `make run` anyway, and the tests that move gigabytes need its speed.
-test: test-packages unit-test program-test
+test: test-packages unit-test fuzz program-test
 
 # $(call tested,COMMAND): runs tests; of a failed run the failures are said once more at the end, where they are seen.
 tested = set -o pipefail; $(1) 2>&1 | tee .build/last-test.log || \
@@ -57,6 +57,23 @@ program-test: build
 # The same with the sizes and the numbers of the issues: 1 GiB objects, fifty kills.
 full-test: test-packages build
 	LARDER_TEST_SCALE=1 LARDER_TEST_KILLS=50 LARDER_BINARY=$(CURDIR)/$(BINARY) swift test --filter ProgramTests
+
+# The fuzzers of Tests/Fuzz are a build of their own, with libFuzzer linked in.
+FUZZ_BUILD := .build/fuzz
+FUZZ_CONFIGURATION := release
+fuzz-build: build-packages
+	LARDER_FUZZ=1 swift build -c $(FUZZ_CONFIGURATION) --product Fuzz --scratch-path $(FUZZ_BUILD) \
+	  -Xswiftc -sanitize=fuzzer,address -Xswiftc -enable-testing
+
+# Each for a few seconds, in a debug build: it is quick to make.
+fuzz: FUZZ_CONFIGURATION := debug
+fuzz: fuzz-build
+	Tests/Fuzz/run.sh $(FUZZ_BUILD)/debug/Fuzz $(FUZZ_BUILD) seconds 4
+
+# Each for MINUTES of processor time.
+MINUTES ?= 10
+fuzz-long: fuzz-build
+	Tests/Fuzz/run.sh $(FUZZ_BUILD)/$(FUZZ_CONFIGURATION)/Fuzz $(FUZZ_BUILD) minutes $(MINUTES)
 
 lint:
 	swift format lint --strict --recursive Sources Tests Package.swift

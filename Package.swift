@@ -42,8 +42,8 @@ let package = Package(
     layer(
       "Fill",
       [
-        "Upstream", "Store", "CachePolicy", "Spans", "HTTPWire", "HTTPMessage", "Configuration", "Diagnostics",
-        "EventLoop",
+        "Upstream", "Store", "CachePolicy", "Digests", "Spans", "HTTPWire", "HTTPMessage", "Configuration",
+        "Diagnostics", "EventLoop",
       ]),
     layer("Upstream", ["HTTPWire", "HTTPMessage", "Configuration", "Diagnostics", "EventLoop"]),
     layer("ContentCoding", ["CZlib"]),
@@ -83,3 +83,13 @@ let package = Package(
   ],
   swiftLanguageModes: [.v6]
 )
+
+// The fuzzers need libFuzzer linked in, so they are no part of an ordinary build (`make fuzz`).
+if Context.environment["LARDER_FUZZ"] != nil {
+  package.targets.append(
+    .executableTarget(
+      name: "Fuzz",
+      dependencies: ["Store", "CachePolicy", "Spans", "HTTPWire", "HTTPMessage", "Configuration"],
+      path: "Tests/Fuzz/Sources", swiftSettings: strict,
+      linkerSettings: [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])]))
+}

@@ -32,7 +32,7 @@ struct Metrics: Sendable {
     let value: String
   }
 
-  private func all() -> [Metric] { proxy() + upstream() + fills() + store() }
+  private func all() -> [Metric] { proxy() + upstream() + fills() + digests() + store() }
 
   private func counter(_ name: String, _ value: borrowing Counter, _ help: String) -> Metric {
     count(name, value.value, help)
@@ -73,11 +73,16 @@ struct Metrics: Sendable {
         "aborted_responses", counters.abortedResponses, "Responses cut off because what was missing could not be had."),
       counter("clients_gone", counters.clientsGone, "Responses that the client did not take to the end."),
     ]
+      + counters.limits.values.map {
+        count("limit_\($0.name)", $0.value, "Times that the limit \($0.name) was reached.")
+      }
   }
 
   private func upstream() -> [Metric] {
     let counters = context.upstreamCounters
     return [
+      counter(
+        "limit_interim_responses", counters.excessiveInterims, "Times that the limit interim_responses was reached."),
       counter("upstream_connections", counters.connections, "Connections made to origins."),
       counter("upstream_requests", counters.requests, "Requests written to origins."),
       counter(
@@ -101,6 +106,16 @@ struct Metrics: Sendable {
       counter("fill_superseded", counters.superseded, "Representations superseded because the origin had changed."),
       counter("fill_cancelled", counters.cancelled, "Fills that ended because nobody read them."),
       counter("fill_storage_failures", counters.storageFailures, "Fills whose bytes the store could not take."),
+    ]
+  }
+
+  private func digests() -> [Metric] {
+    let counters = context.fills.digests.counters
+    return [
+      counter("digests_verified", counters.verified, "Objects that had the digest which their origin stated."),
+      counter("digest_mismatches", counters.mismatches, "Objects that had another."),
+      counter("digest_refetches", counters.refetches, "Objects fetched anew because they had another."),
+      counter("digests_abandoned", counters.abandoned, "Objects that could not be read to compare their digest."),
     ]
   }
 

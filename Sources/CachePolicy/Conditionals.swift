@@ -73,5 +73,5 @@ public func notModifiedFields(of stored: StoredResponse) -> Fields {
 
 private let omittedFromNotModified: Set<FieldName> = [
   .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentRange, .contentMD5, .contentDisposition,
-  .digest, .reprDigest, .acceptRanges,
+  .contentDigest, .digest, .reprDigest, .acceptRanges,
 ]

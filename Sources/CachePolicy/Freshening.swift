@@ -41,7 +41,7 @@ public func updated(
 ) -> StoredResponse {
   var incoming = StoredResponse.storableFields(of: response.fields)
   incoming.removeAll { name, _ in
-    neverUpdated.contains(name) || (name == .contentType && response.status == 206)
+    neverUpdated.contains(name) || (response.status == 206 && (name == .contentType || name.isOfPartsOnly))
   }
   if !incoming.contains(.date) { incoming.append(.date, HTTPDate.format(responseTime)) }
   var result = stored
@@ -57,7 +57,10 @@ public func updated(
   return result
 }
 
-private let neverUpdated: Set<FieldName> = [.contentLength, .contentRange, .contentEncoding, .etag, .lastModified]
+/// The digests among them are of the content that came with them, which is not what is stored (RFC 9530 §2).
+private let neverUpdated: Set<FieldName> = [
+  .contentLength, .contentRange, .contentEncoding, .contentDigest, .contentMD5, .etag, .lastModified,
+]
 
 /// What the response to a HEAD says about a stored response to GET.
 public enum HeadUpdate: Equatable, Sendable {

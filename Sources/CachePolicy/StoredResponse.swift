@@ -39,6 +39,7 @@ public struct StoredResponse: Equatable, Sendable {
     if isPartial {
       let range = fields.first(.contentRange).flatMap { ContentRange.parse($0) }
       fields.remove(.contentRange)
+      fields.removeAll { name, _ in name.isOfPartsOnly }
       switch range {
       case .satisfied(_, _, .some(let total)): fields.set(.contentLength, FieldValue(total))
       case .satisfied(_, _, nil), .unsatisfied, nil: fields.remove(.contentLength)
@@ -66,5 +67,13 @@ public struct StoredResponse: Equatable, Sendable {
   /// The value of its Date field, or when it was received if that is missing or unreadable (RFC 9110 §6.6.1).
   public var date: Timestamp {
     fields.first(.date).flatMap { HTTPDate.parse($0, now: responseTime) } ?? responseTime
+  }
+}
+
+extension FieldName {
+  /// Whether, in a 206, it speaks of the enclosed part and so of no other part nor of the whole: the digests of the
+  /// content (RFC 9530 §2) and the checksums that S3 gives with a part.
+  var isOfPartsOnly: Bool {
+    self == .contentDigest || self == .contentMD5 || lowercased.hasPrefix("x-amz-checksum-")
   }
 }

@@ -21,6 +21,7 @@ public struct Settings: Sendable, Equatable {
   public var tunnels = Tunnels()
   public var access = Access()
   public var freshness = Freshness()
+  public var integrity = Integrity()
   public var log = Log()
 
   /// The defaults.
@@ -109,10 +110,17 @@ public struct Settings: Sendable, Equatable {
     public var idleTimeout = Duration.seconds(75)
     /// The longest that a client may take nothing while there is something to send.
     public var sendTimeout = Duration.seconds(60)
+    /// How long a request may still wait for upstream once its client has ended its direction.
+    public var halfClosedTimeout = Duration.seconds(5)
+    /// The bytes a second that a client must at least send of a body, or take of a response, on average over
+    /// `bodyTimeout` or `sendTimeout`; 0 asks for a byte in that time.
+    public var minimumRate = 100
     /// Client connections of all workers together.
     public var connections = 10_000
+    /// Client connections of one address.
+    public var connectionsPerAddress = 1024
     /// Requests served on one connection; 0 is no limit.
-    public var requestsPerConnection = 0
+    public var requestsPerConnection = 100_000
     /// How long responses under way may take to end after SIGTERM.
     public var drainTimeout = Duration.seconds(30)
   }
@@ -121,6 +129,8 @@ public struct Settings: Sendable, Equatable {
   public struct Limits: Sendable, Equatable {
     /// The bytes of a request or response head.
     public var headBytes = 64 << 10
+    /// The bytes of one line of a head.
+    public var lineBytes = 32 << 10
     /// The field lines of a head.
     public var fieldCount = 200
     /// The bytes of a request target.
@@ -129,6 +139,8 @@ public struct Settings: Sendable, Equatable {
     public var chunkLineBytes = 4 << 10
     /// The bytes of a trailer section.
     public var trailerBytes = 16 << 10
+    /// The field lines of a trailer section.
+    public var trailerCount = 64
     /// The ranges of one request.
     public var ranges = 64
     /// The interim (1xx) responses to one request.
@@ -173,6 +185,14 @@ public struct Settings: Sendable, Equatable {
     public var heuristicMax = Duration.seconds(86_400)
     /// Whether a body whose end is marked only by the connection's close is stored.
     public var storeCloseDelimited = false
+  }
+
+  /// What a completed object is compared with, beside `Repr-Digest`, `Content-Digest` and `Digest`.
+  public struct Integrity: Sendable, Equatable {
+    /// Whether `Content-MD5` of a 200 counts.
+    public var contentMD5 = false
+    /// Whether the full checksums that object stores state count.
+    public var objectStoreChecksums = false
   }
 
   /// Logs.

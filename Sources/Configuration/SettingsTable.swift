@@ -75,6 +75,7 @@ public enum SettingsTable {
     ("tunnels", "CONNECT and Upgrade."),
     ("access", "Who may use the proxy, and for which destinations."),
     ("freshness", "How long responses may be reused, where the origin leaves it open."),
+    ("integrity", "What completed objects are compared with, beside Repr-Digest, Content-Digest and Digest."),
     ("log", "Logs."),
   ]
 
@@ -129,7 +130,7 @@ public enum SettingsTable {
       "How far a 200 in answer to a range is read through to reach it; beyond that the client gets the 200."),
     Setting(
       "fills.connections_per_object", \.fills.connectionsPerObject, .count(1, through: 256),
-      "Most connections that bring one object side by side, where its origin is slow for each; 1 switches it off."),
+      "Most connections that bring one object side by side where each is slow; 1 is never more than one."),
     Setting(
       "fills.attempts", \.fills.attempts, .count(1, through: 1000), "Attempts without progress before a fill fails."),
     Setting(
@@ -159,7 +160,7 @@ public enum SettingsTable {
     ),
     Setting(
       "upstream.minimum_rate", \.upstream.minimumRate, .size(),
-      "Bytes a second that a body brings at least, where its rest can be asked for again; 0 switches it off."),
+      "Bytes a second that a body whose rest can be asked for again brings at least; 0 is no minimum."),
     Setting(
       "upstream.minimum_rate_period", \.upstream.minimumRatePeriod, .time(.milliseconds(1)),
       "How long a body may be slower than that before its rest is asked for on another connection."),
@@ -183,7 +184,16 @@ public enum SettingsTable {
     Setting(
       "clients.send_timeout", \.clients.sendTimeout, .time(.milliseconds(1)), "Longest that a client may take nothing."),
     Setting(
+      "clients.half_closed_timeout", \.clients.halfClosedTimeout, .time(),
+      "How long a request still waits for upstream once its client has ended its direction."),
+    Setting(
+      "clients.minimum_rate", \.clients.minimumRate, .size(through: 1 << 30),
+      "Bytes a second that a client sends or takes at least, on average over body_timeout or send_timeout."),
+    Setting(
       "clients.connections", \.clients.connections, .count(1, through: 10_000_000), "Client connections at one time."),
+    Setting(
+      "clients.connections_per_address", \.clients.connectionsPerAddress, .count(1, through: 10_000_000),
+      "Client connections of one address; beyond it those that wait longest for a request are closed."),
     Setting(
       "clients.requests_per_connection", \.clients.requestsPerConnection, .count(),
       "Requests served on one connection; 0 is no limit."),
@@ -194,12 +204,15 @@ public enum SettingsTable {
 
   private static let limits: [Setting] = [
     Setting("limits.head_bytes", \.limits.headBytes, .size(1 << 10, through: 16 << 20), "Bytes of a head."),
+    Setting("limits.line_bytes", \.limits.lineBytes, .size(512, through: 16 << 20), "Bytes of one line of a head."),
     Setting("limits.field_count", \.limits.fieldCount, .count(10, through: 100_000), "Field lines of a head."),
     Setting("limits.target_bytes", \.limits.targetBytes, .size(256, through: 1 << 20), "Bytes of a request target."),
     Setting(
       "limits.chunk_line_bytes", \.limits.chunkLineBytes, .size(32, through: 1 << 20),
       "Bytes of a chunk's first line, extensions included."),
     Setting("limits.trailer_bytes", \.limits.trailerBytes, .size(2, through: 1 << 20), "Bytes of a trailer section."),
+    Setting(
+      "limits.trailer_count", \.limits.trailerCount, .count(through: 100_000), "Field lines of a trailer section."),
     Setting("limits.ranges", \.limits.ranges, .count(1, through: 10_000), "Ranges of one request."),
     Setting(
       "limits.interim_responses", \.limits.interimResponses, .count(1, through: 1000),
@@ -229,6 +242,12 @@ public enum SettingsTable {
     Setting(
       "freshness.store_close_delimited", \.freshness.storeCloseDelimited, .flag,
       "Whether a body whose end only the connection's close marks is stored."),
+    Setting(
+      "integrity.content_md5", \.integrity.contentMD5, .flag,
+      "Whether a completed object is compared with the Content-MD5 of a 200."),
+    Setting(
+      "integrity.object_store_checksums", \.integrity.objectStoreChecksums, .flag,
+      "Whether it is compared with the checksums that S3, OSS and Cloud Storage state of the whole object."),
     Setting("log.level", \.log.level, .choice, "Least that is logged: debug, info, warning or error."),
     Setting("log.destination", \.log.destination, .logDestination, "Where the log goes: stderr or a path."),
     Setting(

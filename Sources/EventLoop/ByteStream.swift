@@ -129,7 +129,7 @@ public final class ByteStream {
     if core.writeFailure == nil { core.sendQueued() }
     if let failure = core.writeFailure { throw failure }
     guard core.output.count > limit else { return }
-    try await core.waitForOutput(limit: limit, stall: stall, until: .after(seconds: stall))
+    try await core.waitForOutput(limit: limit, stall: stall, until: core.sendDeadline(stall: stall))
   }
 
   // MARK: Ends
@@ -146,8 +146,26 @@ public final class ByteStream {
   /// Whether the peer was seen to have reset the connection.
   public var isPeerGone: Bool { core.readFailure == .reset || core.writeFailure == .reset }
 
-  /// Calls `report` on the loop, once, when the peer resets the connection while nobody reads.
-  public func onPeerGone(_ report: (() -> Void)?) {
+  /// Whether the peer is known to have ended its direction; what it sent before may still be unread.
+  public var hasPeerFinished: Bool { core.hasEnded || core.hasPeerFinished }
+
+  /// What the peer did while nobody read.
+  public enum PeerEnd: Sendable {
+    /// It has reset the connection; nothing more is reported.
+    case reset
+    /// It has ended its direction.
+    case finished
+  }
+
+  /// Calls `report` on the loop when the peer resets the connection, or ends its direction, while nobody reads.
+  public func onPeerGone(_ report: ((PeerEnd) -> Void)?) {
     if core.isOpen { core.peerGone = report }
+  }
+
+  /// The bytes a second that the peer must take on average over a flush's `stall` time while there is something to
+  /// send. 0 asks for a byte in that time.
+  public var leastSendRate: Double {
+    get { core.leastSendRate }
+    set { core.leastSendRate = newValue }
   }
 }

@@ -41,7 +41,13 @@ final class StreamCore: LoopResource {
   var pending: [UInt8] = []
   var pendingStart = 0
   var output: OutputQueue
-  var peerGone: (() -> Void)?
+  var peerGone: ((ByteStream.PeerEnd) -> Void)?
+  /// Whether the system has told that the peer ended its direction.
+  private(set) var hasPeerFinished = false
+  /// Bytes a second that the peer has to take on average while there is something to send.
+  var leastSendRate = 0.0
+  /// When the peer must have taken enough, and what it has taken towards that; nil while there is nothing to send.
+  private var sendPeriod: (end: Deadline, moved: Int)?
   private var shutsDownWhenSent = false
   private(set) var reader: Reader?
   private(set) var writer: Writer?
@@ -62,7 +68,8 @@ final class StreamCore: LoopResource {
       throw StreamError.system(ENOMEM)
     }
     self.output = output
-    let flags = Int16(EV_READ) | Int16(EV_WRITE) | Int16(EV_PERSIST) | Int16(truncatingIfNeeded: EV_ET)
+    let flags =
+      Int16(EV_READ) | Int16(EV_WRITE) | Int16(EV_CLOSED) | Int16(EV_PERSIST) | Int16(truncatingIfNeeded: EV_ET)
     event = event_new(loop.confined.base, descriptor, flags, streamIsReady, Unmanaged.passUnretained(self).toOpaque())
     guard event != nil, event_add(event, nil) == 0 else {
       let code = errno
@@ -117,6 +124,8 @@ final class StreamCore: LoopResource {
   // MARK: Events
 
   fileprivate func ready(_ what: Int16) {
+    let hasJustFinished = what & Int16(EV_CLOSED) != 0 && !hasPeerFinished
+    if hasJustFinished { hasPeerFinished = true }
     if what & Int16(EV_WRITE) != 0 {
       isWritable = true
       if writeFailure == nil { sendQueued() }
@@ -130,6 +139,8 @@ final class StreamCore: LoopResource {
         reportPeerGone()
       }
     }
+    // A reader that was waiting finds the end by itself.
+    if hasJustFinished, reader == nil, isOpen { peerGone?(.finished) }
   }
 
   /// Sends what the socket takes.
@@ -146,10 +157,33 @@ final class StreamCore: LoopResource {
       moved = count
       writeFailure = failure
     }
-    if output.count == 0, shutsDownWhenSent { shutdownWrite() }
+    if output.count == 0 {
+      sendPeriod = nil
+      if shutsDownWhenSent { shutdownWrite() }
+    }
     guard moved > 0 else { return }
     spend(moved)
-    if let stall = writer?.stall { writer?.deadline = .after(seconds: stall) }
+    sendPeriod?.moved += moved
+    // Not by the clock: an event just behind the deadline, before the timer has been looked at, must not renew it.
+    if let stall = writer?.stall, hasTakenEnough(stall: stall) { writer?.deadline = beginSendPeriod(stall: stall) }
+  }
+
+  /// When the peer must have taken enough of what is queued. Once it has, it gets the same time for the next; so it
+  /// does where that time went by while nobody waited.
+  func sendDeadline(stall: Double) -> Deadline {
+    if let sendPeriod, !hasTakenEnough(stall: stall), sendPeriod.end > .now { return sendPeriod.end }
+    return beginSendPeriod(stall: stall)
+  }
+
+  private func hasTakenEnough(stall: Double) -> Bool {
+    guard let sendPeriod else { return true }
+    return Double(sendPeriod.moved) >= max(1, leastSendRate * stall)
+  }
+
+  private func beginSendPeriod(stall: Double) -> Deadline {
+    let end = Deadline.after(seconds: stall)
+    sendPeriod = output.count > 0 ? (end, 0) : nil
+    return end
   }
 
   /// Looks for a reset without taking what has come before it.
@@ -162,7 +196,7 @@ final class StreamCore: LoopResource {
     writeFailure = readFailure
     let report = peerGone
     peerGone = nil
-    report?()
+    report?(.reset)
   }
 
   // MARK: Waits

@@ -50,6 +50,7 @@ extension FillRunner {
     case .body(let opened):
       var opened = opened
       opened.bridged = wanted.bridged
+      table.digests.hear(answer.head, of: representation)
       try boundShortAnswers(opened, asked: wanted.claim)
       return opened
     case .ended(let total):

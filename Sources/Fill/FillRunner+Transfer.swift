@@ -23,7 +23,9 @@ extension FillRunner {
     while true {
       let edge = claim.upper
       let limit = min(edge, incoming.upper ?? .max)
-      if position >= limit, !awaitsEnd(of: incoming), !team.takeBack(for: self) { break }
+      if (incoming.upper ?? 0) > limit, limit - min(position, limit) < Self.near, team.takeBack(for: self) { continue }
+      // What was passed over behind the claim's end cannot be had from this exchange again, should the end move on.
+      if position >= limit && !awaitsEnd(of: incoming) || incoming.offset > position { break }
       try await reserveSpace(upTo: limit)
       let mayStop = outruns(incoming, edge)
       let now = team.now
@@ -205,6 +207,8 @@ extension FillRunner {
   private static let reservationLow: UInt64 = 1 << 20
   /// A connection on which nothing came for so many seconds has nothing on its way, as far as can be told.
   private static let quiet = 0.01
+  /// So many bytes before the end of the claim, which one read does not pass over, it is seen who brings the rest.
+  private static let near: UInt64 = 512 << 10
   /// Fewer bytes than this are not worth a request of their own.
   private static let worthAsking: UInt64 = 64 << 10
 }

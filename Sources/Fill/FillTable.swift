@@ -38,6 +38,8 @@ public final class FillTable: Sendable {
   public let settings: Settings
   public let log: Log
   public let counters = FillCounters()
+  /// The comparison of what fills have completed with what origins stated.
+  public let digests: DigestCheck
   /// How many connections for one object origins take.
   let origins = OriginLimits()
   private let limits: FillLimits
@@ -54,6 +56,7 @@ public final class FillTable: Sendable {
     self.settings = settings
     self.clock = clock
     self.log = log
+    digests = DigestCheck(store: store, settings: settings, log: log)
     limits = FillLimits(
       readAhead: settings.fills.readAhead, finishIfMissing: settings.fills.finishIfMissing,
       finishIfDone: settings.fills.finishIfDone)

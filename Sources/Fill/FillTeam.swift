@@ -113,7 +113,7 @@ final class FillTeam {
     }
   }
 
-  /// A member is at the end of its claim, its exchange goes on, and the others wait for their first answers still:
+  /// A member is near the end of its claim, its exchange goes on, and the others wait for their first answers still:
   /// perhaps the origin serves one at a time. They are called off.
   ///
   /// - Returns: false where they have brought something, so that the rest is theirs.

@@ -28,6 +28,21 @@ public enum BodyFraming: Hashable, Sendable {
     return try declared(response.version, response.fields) ?? .untilClose
   }
 
+  /// Whether everybody reads the end of this response, for which `of(response:to:)` gave a framing, in the same place.
+  /// A response that has no content by its status or its request (RFC 9112 §6.3 (1)) may announce some all the same;
+  /// what comes behind it is in doubt then, and its connection is not to be used again.
+  public static func isCertain(_ response: ResponseHead, to method: Method) -> Bool {
+    let announced: BodyFraming?
+    do {
+      announced = try declared(response.version, response.fields)
+    } catch {
+      return false
+    }
+    // RFC 9110 §8.6, RFC 9112 §6.1: neither field may stand in these; in answers to HEAD and in 304 they may.
+    guard response.isInterim || response.status == 204 else { return true }
+    return announced == nil || announced == .length(0)
+  }
+
   /// What Transfer-Encoding and Content-Length say; nil where there is neither.
   private static func declared(_ version: HTTPVersion, _ fields: Fields) throws(WireError) -> BodyFraming? {
     guard fields.contains(.transferEncoding) else {

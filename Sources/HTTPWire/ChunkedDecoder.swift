@@ -63,7 +63,7 @@ struct ChunkedDecoder: Sendable {
     case .incomplete: return
     case .inInput(let range): size = try parseSizeLine(input.extracting(range))
     case .assembled(let line): size = try parseSizeLine(line.span.bytes)
-    case .tooLong: throw .badChunk("extensions of more than \(limits.extensionBytes) bytes, or no line end")
+    case .tooLong, .lineTooLong: throw .chunkExtensionsTooLarge(limit: limits.extensionBytes)
     case .bareLineFeed: throw .badChunk("a line feed without a carriage return")
     }
     lines.reset()
@@ -88,7 +88,7 @@ struct ChunkedDecoder: Sendable {
     let extensions = line.extracting(offset..<line.byteCount)
     extensionBytes += extensions.byteCount
     guard extensionBytes <= limits.extensionBytes else {
-      throw .badChunk("extensions of more than \(limits.extensionBytes) bytes")
+      throw .chunkExtensionsTooLarge(limit: limits.extensionBytes)
     }
     guard ChunkExtensions.areValid(extensions) else { throw .badChunk("a malformed chunk extension") }
     return size
@@ -98,9 +98,9 @@ struct ChunkedDecoder: Sendable {
     let isEnd: Bool
     switch lines.next(input, at: &offset, limit: limits.trailerBytes) {
     case .incomplete: return
-    case .inInput(let range): isEnd = try section.take(line: input.extracting(range), countLimit: limits.trailerCount)
-    case .assembled(let line): isEnd = try section.take(line: line.span.bytes, countLimit: limits.trailerCount)
-    case .tooLong: throw .trailersTooLarge(limit: limits.trailerBytes)
+    case .inInput(let range): isEnd = try takeTrailer(line: input.extracting(range))
+    case .assembled(let line): isEnd = try takeTrailer(line: line.span.bytes)
+    case .tooLong, .lineTooLong: throw .trailersTooLarge(limit: limits.trailerBytes)
     case .bareLineFeed: throw .badField("a line feed without a carriage return in the trailer section")
     }
     guard isEnd else { return }
@@ -111,6 +111,17 @@ struct ChunkedDecoder: Sendable {
     fields.remove(.trailer)
     trailers = fields
     state = .complete
+  }
+}
+
+extension ChunkedDecoder {
+  /// Adds a trailer line; true for the empty line that ends the body.
+  private mutating func takeTrailer(line: RawSpan) throws(WireError) -> Bool {
+    do {
+      return try section.take(line: line, countLimit: limits.trailerCount)
+    } catch .tooManyFields(let limit) {
+      throw .tooManyTrailers(limit: limit)
+    }
   }
 }
 

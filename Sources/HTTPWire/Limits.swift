@@ -7,14 +7,17 @@ public struct HeadLimits: Hashable, Sendable {
   public var fieldCount: Int
   /// Octets of a request's target.
   public var targetBytes: Int
+  /// Octets of one line with its line end.
+  public var lineBytes: Int
 
-  public init(headBytes: Int, fieldCount: Int, targetBytes: Int) {
+  public init(headBytes: Int, fieldCount: Int, targetBytes: Int, lineBytes: Int) {
     self.headBytes = headBytes
     self.fieldCount = fieldCount
     self.targetBytes = targetBytes
+    self.lineBytes = lineBytes
   }
 
-  public static let standard = HeadLimits(headBytes: 65536, fieldCount: 256, targetBytes: 16384)
+  public static let standard = HeadLimits(headBytes: 65536, fieldCount: 256, targetBytes: 16384, lineBytes: 32768)
 }
 
 /// Bounds of the chunked coding.
@@ -23,6 +26,7 @@ public struct ChunkLimits: Hashable, Sendable {
   public var extensionBytes: Int
   /// Octets of the trailer section with its line ends.
   public var trailerBytes: Int
+  /// Field lines of the trailer section.
   public var trailerCount: Int
 
   public init(extensionBytes: Int, trailerBytes: Int, trailerCount: Int) {

@@ -13,8 +13,10 @@ struct LineAssembler: Sendable {
     case inInput(Range<Int>)
     /// A line without its CRLF that came in pieces.
     case assembled([UInt8])
-    /// The section has more octets than the limit.
+    /// The section has more octets than its limit.
     case tooLong
+    /// One line has more octets than its limit.
+    case lineTooLong
     /// A line feed without a carriage return before it (RFC 9112 §2.2 allows to take it; nobody agrees on it).
     case bareLineFeed
   }
@@ -36,11 +38,17 @@ struct LineAssembler: Sendable {
   }
 
   /// Looks for the next line at `offset`, and moves `offset` behind what was taken.
-  mutating func next(_ input: RawSpan, at offset: inout Int, limit: Int) -> Found {
+  ///
+  /// - Parameter limit: the octets that the section may have.
+  /// - Parameter lineLimit: the octets that this line may have with its line end.
+  mutating func next(_ input: RawSpan, at offset: inout Int, limit: Int, lineLimit: Int = .max) -> Found {
     let lineFeed = input.offsetOfLineFeed(from: offset)
     let end = lineFeed.map { $0 + 1 } ?? input.byteCount
-    let total = finished + unfinished.count + (end - offset)
-    guard total <= limit else { return .tooLong }
+    let count = unfinished.count + (end - offset)
+    let total = finished + count
+    // The bound that is reached first is the one that is told.
+    let left = limit - finished
+    guard count <= min(left, lineLimit) else { return left <= lineLimit ? .tooLong : .lineTooLong }
     guard let lineFeed else {
       unfinished.append(input.extracting(offset..<end))
       offset = end

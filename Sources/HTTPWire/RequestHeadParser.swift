@@ -33,13 +33,16 @@ public struct RequestHeadParser: Sendable {
     while offset < input.byteCount {
       if isEmpty { try checkFirst(input.byte(at: offset)) }
       let head: RequestHead?
-      switch lines.next(input, at: &offset, limit: limits.headBytes) {
+      switch lines.next(input, at: &offset, limit: limits.headBytes, lineLimit: limits.lineBytes) {
       case .incomplete: return (offset, nil)
       case .inInput(let range): head = try take(line: input.extracting(range))
       case .assembled(let line): head = try take(line: line.span.bytes)
       case .tooLong:
         if start == nil { throw .targetTooLong(limit: limits.targetBytes) }
         throw .headTooLarge(limit: limits.headBytes)
+      case .lineTooLong:
+        if start == nil { throw .targetTooLong(limit: limits.targetBytes) }
+        throw .lineTooLong(limit: limits.lineBytes)
       case .bareLineFeed:
         let found = "a line feed without a carriage return"
         throw start == nil ? .badRequestLine(found) : .badField(found)

@@ -29,11 +29,12 @@ public struct ResponseHeadParser: Sendable {
         throw .badStatusLine("\(ASCII.description(input.byte(at: offset))) where 'HTTP/' should begin")
       }
       let head: ResponseHead?
-      switch lines.next(input, at: &offset, limit: limits.headBytes) {
+      switch lines.next(input, at: &offset, limit: limits.headBytes, lineLimit: limits.lineBytes) {
       case .incomplete: return (offset, nil)
       case .inInput(let range): head = try take(line: input.extracting(range))
       case .assembled(let line): head = try take(line: line.span.bytes)
       case .tooLong: throw .headTooLarge(limit: limits.headBytes)
+      case .lineTooLong: throw .lineTooLong(limit: limits.lineBytes)
       case .bareLineFeed:
         let found = "a line feed without a carriage return"
         throw start == nil ? .badStatusLine(found) : .badField(found)
@@ -48,7 +49,7 @@ public struct ResponseHeadParser: Sendable {
       self.start = try parseStart(line)
       return nil
     }
-    guard try section.take(line: line, countLimit: limits.fieldCount) else { return nil }
+    guard try section.take(line: line, countLimit: limits.fieldCount, mendsBlanks: true) else { return nil }
     var head = ResponseHead(
       version: start.version, status: start.status, reason: start.reason, fields: section.finish())
     self.start = nil

@@ -16,7 +16,10 @@ public enum WireError: Error, Hashable, Sendable {
   case targetTooLong(limit: Int)
   case headTooLarge(limit: Int)
   case tooManyFields(limit: Int)
+  case lineTooLong(limit: Int)
   case trailersTooLarge(limit: Int)
+  case tooManyTrailers(limit: Int)
+  case chunkExtensionsTooLarge(limit: Int)
   /// The input ended inside a head or a body.
   case truncated(String)
 
@@ -24,10 +27,10 @@ public enum WireError: Error, Hashable, Sendable {
   public var status: Int {
     switch self {
     case .badRequestLine, .badTarget, .badHost, .badStatusLine, .badField, .badContentLength, .conflictingFraming,
-      .badChunk, .truncated:
+      .badChunk, .chunkExtensionsTooLarge, .truncated:
       400
     case .targetTooLong: 414
-    case .headTooLarge, .tooManyFields, .trailersTooLarge: 431
+    case .headTooLarge, .tooManyFields, .lineTooLong, .trailersTooLarge, .tooManyTrailers: 431
     case .unknownTransferCoding: 501
     case .unsupportedVersion: 505
     }
@@ -49,8 +52,40 @@ public enum WireError: Error, Hashable, Sendable {
     case .targetTooLong(let limit): "the request target is longer than \(limit) bytes"
     case .headTooLarge(let limit): "the head is larger than \(limit) bytes"
     case .tooManyFields(let limit): "more than \(limit) fields"
+    case .lineTooLong(let limit): "a line of the head is longer than \(limit) bytes"
+    case .tooManyTrailers(let limit): "more than \(limit) fields in the trailer section"
+    case .chunkExtensionsTooLarge(let limit): "chunk extensions of more than \(limit) bytes, or no line end"
     case .trailersTooLarge(let limit): "the trailer section is larger than \(limit) bytes"
     case .truncated(let place): "the input ended \(place)"
+    }
+  }
+}
+
+/// The bounds on what a peer may send that a message can run into, each named as its setting is.
+public enum WireLimit: String, CaseIterable, Sendable {
+  case targetBytes = "target_bytes"
+  case headBytes = "head_bytes"
+  case lineBytes = "line_bytes"
+  case fieldCount = "field_count"
+  case chunkExtensionBytes = "chunk_line_bytes"
+  case trailerBytes = "trailer_bytes"
+  case trailerCount = "trailer_count"
+}
+
+extension WireError {
+  /// The bound that was passed; nil where the message was wrong and not too large.
+  public var limit: WireLimit? {
+    switch self {
+    case .targetTooLong: .targetBytes
+    case .headTooLarge: .headBytes
+    case .lineTooLong: .lineBytes
+    case .tooManyFields: .fieldCount
+    case .chunkExtensionsTooLarge: .chunkExtensionBytes
+    case .trailersTooLarge: .trailerBytes
+    case .tooManyTrailers: .trailerCount
+    case .badRequestLine, .badTarget, .badHost, .badStatusLine, .unsupportedVersion, .badField, .badContentLength,
+      .conflictingFraming, .unknownTransferCoding, .badChunk, .truncated:
+      nil
     }
   }
 }

@@ -23,6 +23,7 @@ public final class ProxyContext: Sendable {
   /// Called once for each request that is over, on the loop that served it.
   public let observer: @Sendable (RequestRecord) -> Void
   let access: AccessRules
+  let clients = AddressCounts()
   let rules: FreshnessRules
   let collapser = Collapser()
   /// Keys whose last response could not be shared: nobody waits for them.

@@ -30,5 +30,8 @@ public final class ProxyCounters: Sendable {
   /// Responses that the client did not take to the end.
   public let clientsGone = Counter()
 
+  /// How often each limit was reached.
+  public let limits = LimitCounters()
+
   public init() {}
 }

@@ -108,7 +108,11 @@ public final class Exchange {
       if head.isInterim, head.status != 101 {
         interims += 1
         guard interims <= pool.settings.limits.interimResponses else {
+          pool.counters.excessiveInterims.add()
           throw .unusable(request.origin, reason: "more than \(interims - 1) interim responses to one request")
+        }
+        guard BodyFraming.isCertain(head, to: request.head.method) else {
+          throw .unusable(request.origin, reason: "an interim response that announces content")
         }
         await interim(head)
         continue
@@ -119,7 +123,7 @@ public final class Exchange {
         throw .malformed(request.origin, error)
       }
       decoder = BodyDecoder(framing: responseFraming, limits: pool.settings.chunkLimits)
-      keepsOpen = head.keepsConnectionOpen
+      keepsOpen = head.keepsConnectionOpen && BodyFraming.isCertain(head, to: request.head.method)
       return head
     }
   }

@@ -16,5 +16,8 @@ public final class UpstreamCounters: Sendable {
   /// Exchanges that ended without a complete response.
   public let failures = Counter()
 
+  /// Responses refused because too many interim ones came before them.
+  public let excessiveInterims = Counter()
+
   public init() {}
 }

@@ -4,6 +4,7 @@ import Admin
 import Configuration
 import Diagnostics
 import EventLoop
+import Fill
 import Glibc
 import Proxy
 import Store
@@ -62,6 +63,7 @@ enum ServeCommand {
       settings: settings, store: store, resolver: Resolver(threads: 4), clock: .system, log: log,
       observer: { accessLog?.write($0) })
     let code = await run(context, log: log, accessLog: accessLog, signals: signals, descriptors: descriptors)
+    await context.fills.digests.stop()
     await store.close()
     return code
   }

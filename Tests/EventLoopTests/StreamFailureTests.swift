@@ -84,7 +84,7 @@ import Testing
     try await withBench { bench in
       let pair = try await bench.pair()
       await withCheckedContinuation { continuation in
-        pair.server.onPeerGone { continuation.resume() }
+        pair.server.onPeerGone { _ in continuation.resume() }
         pair.client.abort()
       }
       #expect(pair.server.isPeerGone)

@@ -155,6 +155,32 @@ import Testing
     #expect(try BodyFraming.of(response: try #require(heads.first), to: test.method) == test.expected)
   }
 
+  @Test(
+    "RFC 9112 §6.3 (1): what follows a response without content is in doubt where it announces some",
+    arguments: [
+      ("HTTP/1.1 204 No Content", "", true), ("HTTP/1.1 204 No Content", "Content-Length: 0\r\n", true),
+      ("HTTP/1.1 204 No Content", "Content-Length: 1\r\n", false), ("HTTP/1.1 204 No Content", chunked, false),
+      ("HTTP/1.1 103 Early Hints", chunked, false), ("HTTP/1.1 103 Early Hints", "Content-Length: 9\r\n", false),
+      ("HTTP/1.1 100 Continue", "", true), ("HTTP/1.1 304 Not Modified", "Content-Length: 9\r\n", true),
+      ("HTTP/1.1 304 Not Modified", "Content-Length: 9\r\n" + chunked, false),
+      ("HTTP/1.1 304 Not Modified", chunked, true),
+    ])
+  func certainty(_ start: String, _ fields: String, _ expected: Bool) throws {
+    let head = try #require(try verifiedHeads(ResponseHeadParser.self, "\(start)\r\n\(fields)\r\n").first)
+    #expect(BodyFraming.isCertain(head, to: .get) == expected)
+  }
+
+  @Test("RFC 9110 §8.6: leading zeros of a length go no further", arguments: ["007", "7, 007", "0"])
+  func leadingZeros(_ value: String) throws {
+    let text = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: \(value)\r\n\r\n"
+    let head = try #require(try verifiedHeads(RequestHeadParser.self, text).first)
+    switch value {
+    case "007": #expect(head.fields.first(.contentLength) == "7")
+    case "0": #expect(head.fields.first(.contentLength) == "0")
+    default: #expect(throws: WireError.self) { try BodyFraming.of(request: head) }
+    }
+  }
+
   @Test("RFC 9112 §6.1: Transfer-Encoding in an HTTP/1.0 response is faulty framing") func chunkedInHTTP10() throws {
     let head = try #require(
       try verifiedHeads(ResponseHeadParser.self, "HTTP/1.0 200 OK\r\n\(FramingTests.chunked)\r\n").first)

@@ -171,7 +171,7 @@ func request(_ lines: String, method: String = "GET", version: String = "HTTP/1.
     }
   }
 
-  static let small = HeadLimits(headBytes: 256, fieldCount: 4, targetBytes: 64)
+  static let small = HeadLimits(headBytes: 256, fieldCount: 4, targetBytes: 64, lineBytes: 256)
 
   static let tooLarge = [
     Refusal("RFC 9110 §15.5.15", "a long target", "GET /\(String(repeating: "a", count: 64)) HTTP/1.1\r\n", 414, "64"),
@@ -187,6 +187,23 @@ func request(_ lines: String, method: String = "GET", version: String = "HTTP/1.
       431,
       "256 bytes"),
   ]
+
+  @Test("RFC 6585 §5: a line beyond its limit is refused where the head is within its own") func lineTooLong() throws {
+    let limits = HeadLimits(headBytes: 256, fieldCount: 9, targetBytes: 32, lineBytes: 64)
+    let head = "GET / HTTP/1.1\r\nHost: a\r\nA: "
+    let value = String(repeating: "b", count: 59)
+    #expect(try verifiedHeads(RequestHeadParser.self, head + value + "\r\n\r\n", limits: limits).count == 1)
+    #expect(throws: WireError.lineTooLong(limit: 64)) {
+      try verifiedHeads(RequestHeadParser.self, head + value + "b\r\n\r\n", limits: limits)
+    }
+    #expect(throws: WireError.lineTooLong(limit: 64)) {
+      try verifiedHeads(RequestHeadParser.self, head + value + "bbb", limits: limits)
+    }
+    #expect(throws: WireError.targetTooLong(limit: 32)) {
+      try verifiedHeads(RequestHeadParser.self, "GET /" + value + " HTTP/1.1\r\n", limits: limits)
+    }
+    #expect(WireError.lineTooLong(limit: 64).limit == .lineBytes)
+  }
 
   @Test(arguments: tooLarge)
   func isTooLarge(_ refusal: Refusal) {

@@ -44,6 +44,7 @@ extension CachedRequest {
 
   /// Asks the origin with these fields, up to the head of its final response.
   func ask(_ fields: Fields) async throws(UpstreamError) -> OriginAnswer {
+    transaction.goesUpstream()
     let asked = forwarded.upstream(fields: fields)
     let requestTime = context.now
     let (exchange, head) = try await Exchange.perform(
@@ -60,6 +61,7 @@ extension CachedRequest {
 
   /// Whether to go upstream or to wait for who is on the way: once, and not for what could not be shared last time.
   func standing() async -> UpstreamStanding {
+    transaction.goesUpstream()
     guard !hasWaited, !context.passMemory.contains(key) else { return .alone }
     let deadline = Deadline.after(seconds: settings.fills.collapseTimeout.inSeconds)
     switch await context.collapser.enter(key, deadline: deadline, loop: transaction.parts.loop) {

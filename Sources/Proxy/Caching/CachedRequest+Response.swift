@@ -191,11 +191,18 @@ extension CachedRequest {
     _ span: ByteSpan, total: UInt64?, _ head: ResponseHead, _ status: CacheStatus, _ sender: BodySender,
     _ opening: StoredBytes?
   ) async -> Attempt {
-    var head = ResponseHead(status: 206, fields: head.fields)
+    var head = partial(head)
     head.fields.set(
       .contentRange, ContentRange.satisfied(first: span.lower, last: span.upper - 1, total: total).fieldValue)
     transaction.send(head, framing: .length(span.count), status: status, upstream: true)
     return await finish(await sender.send(span, opening: opening))
+  }
+
+  /// The head of a partial response. What was stated of the whole content does not hold for a part (RFC 9530 §2).
+  private func partial(_ head: ResponseHead) -> ResponseHead {
+    var fields = head.fields
+    for name: FieldName in [.contentDigest, .contentMD5] { fields.remove(name) }
+    return ResponseHead(status: 206, fields: fields)
   }
 
   private func sendParts(
@@ -204,7 +211,7 @@ extension CachedRequest {
     let frame = Multipart(
       total: total, contentType: head.fields.first(.contentType),
       random: (UInt64.random(in: 0...(.max)), UInt64.random(in: 0...(.max))))
-    var head = ResponseHead(status: 206, fields: head.fields)
+    var head = partial(head)
     head.fields.set(.contentType, frame.mediaType)
     transaction.send(head, framing: .length(frame.length(of: spans)), status: status, upstream: true)
     for span in spans {

@@ -78,6 +78,7 @@ extension CachedRequest {
   func ask(
     for claim: Claim, _ bridged: [ByteSpan], of entry: StoredEntry, _ reason: ForwardReason
   ) async -> GapAnswer {
+    transaction.goesUpstream()
     let requestTime = context.now
     let context = context
     do {

@@ -14,17 +14,29 @@ final class ClientConnection {
   private var parser: RequestHeadParser
   private var isIdle = true
   private var served = 0
+  private var current: Transaction?
+  /// What serves this connection.
+  var task: Task<Void, Never>?
+  private var patience: LoopTimer?
+  /// Where the connection stands among those of its address.
+  let address: ClientAddress
+  var wait = WaitLinks()
 
-  init(stream: ByteStream, parts: WorkerParts) {
+  init(stream: ByteStream, address: ClientAddress, parts: WorkerParts) {
     self.stream = stream
+    self.address = address
     self.parts = parts
+    stream.leastSendRate = Double(parts.context.settings.clients.minimumRate)
     parser = RequestHeadParser(limits: parts.context.settings.headLimits)
   }
 
   /// Serves requests until the connection ends.
   func serve() async {
     let settings = parts.context.settings
-    defer { stream.close() }
+    defer {
+      stream.close()
+      task = nil
+    }
     while true {
       let head: RequestHead
       switch await readHead() {
@@ -36,8 +48,18 @@ final class ClientConnection {
       }
       served += 1
       isIdle = false
+      address.endWait(self)
       let transaction = Transaction(head: head, stream: stream, parts: parts)
-      if parts.context.isDraining || served == settings.clients.requestsPerConnection {
+      current = transaction
+      transaction.noteUpstream = { [unowned self] in clientHasFinished() }
+      defer {
+        current = nil
+        patience?.cancel()
+      }
+      if served == settings.clients.requestsPerConnection {
+        parts.context.counters.limits.add(.requestsPerConnection)
+        transaction.response.closesAfterwards()
+      } else if parts.context.isDraining {
         transaction.response.closesAfterwards()
       }
       await RequestHandler(transaction).run()
@@ -47,6 +69,7 @@ final class ClientConnection {
         // The response may have begun before the drain did.
         if parts.context.isDraining { return }
         isIdle = true
+        address.beginWait(self)
       case .close: return
       case .cutOff:
         // A client that does not take the rest has ended the connection itself.
@@ -56,6 +79,19 @@ final class ClientConnection {
         await linger()
         return
       }
+    }
+  }
+
+  /// The client may have ended its direction. While its request waits for upstream that means most often that it has
+  /// left, and sometimes that it has said all it wants to say: so it is given some time more.
+  func clientHasFinished() {
+    guard patience == nil, current?.hasClientFinished == true else { return }
+    let carried = LoopConfined(self)
+    patience = parts.loop.timer(at: .after(seconds: parts.context.settings.clients.halfClosedTimeout.inSeconds)) {
+      let connection = carried.value
+      guard connection.current?.hasClientFinished == true else { return }
+      connection.parts.context.counters.limits.add(.halfClosedTimeout)
+      connection.task?.cancel()
     }
   }
 
@@ -96,8 +132,13 @@ final class ClientConnection {
         }
       }
     } catch let error as WireError {
+      parts.context.counters.count(error)
       return .refused(status: error.status, reason: error.explanation)
-    } catch StreamError.timedOut where !parser.isEmpty {
+    } catch StreamError.timedOut where parser.isEmpty {
+      parts.context.counters.limits.add(served == 0 ? .headTimeout : .idleTimeout)
+      return .ended
+    } catch StreamError.timedOut {
+      parts.context.counters.limits.add(.headTimeout)
       return .refused(status: 408, reason: "the request's head was not complete in time")
     } catch {
       return .ended
@@ -109,6 +150,7 @@ final class ClientConnection {
   /// Answers what could not be read as a request, and ends the connection (RFC 9112 §11.2).
   private func refuse(status: Int, reason: String) async {
     parts.context.counters.malformedRequests.add()
+    address.endWait(self)
     let unread = RequestHead(method: .get, target: .origin("-"), version: .http11)
     let transaction = Transaction(head: unread, stream: stream, parts: parts)
     transaction.response.closesAfterwards()

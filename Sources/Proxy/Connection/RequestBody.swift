@@ -1,5 +1,6 @@
 // The body of a client's request, read as far and as fast as whoever takes it wants.
 
+import Configuration
 import EventLoop
 import HTTPMessage
 import HTTPWire
@@ -8,13 +9,13 @@ import HTTPWire
 final class RequestBody {
   let framing: BodyFraming
   private let stream: ByteStream
-  private let timeout: Double
+  private var floor: RateFloor
   private var decoder: BodyDecoder
 
-  init(framing: BodyFraming, limits: ChunkLimits, stream: ByteStream, timeout: Double) {
+  init(framing: BodyFraming, limits: ChunkLimits, stream: ByteStream, floor: RateFloor) {
     self.framing = framing
     self.stream = stream
-    self.timeout = timeout
+    self.floor = floor
     decoder = BodyDecoder(framing: framing, limits: limits)
   }
 
@@ -26,9 +27,13 @@ final class RequestBody {
   /// Hands over what has come, without its framing; false once the body is complete.
   func read(_ piece: (RawSpan) -> Void) async throws -> Bool {
     if decoder.isComplete { return false }
-    let more = try await stream.read(deadline: .after(seconds: timeout)) { input in
-      try decoder.decode(input) { piece($0) }
+    let start = ContinuousClock.now
+    var count = 0
+    let more = try await stream.read(deadline: floor.deadline) { input in
+      count = input.byteCount
+      return try decoder.decode(input) { piece($0) }
     }
+    floor.received(count, after: (ContinuousClock.now - start).inSeconds)
     if !more { try decoder.endOfInput() }
     return !decoder.isComplete
   }

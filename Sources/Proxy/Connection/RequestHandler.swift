@@ -20,7 +20,7 @@ struct RequestHandler {
     do {
       transaction.body = RequestBody(
         framing: try BodyFraming.of(request: request), limits: settings.chunkLimits, stream: transaction.stream,
-        timeout: settings.clients.bodyTimeout.inSeconds)
+        floor: RateFloor(rate: settings.clients.minimumRate, over: settings.clients.bodyTimeout.inSeconds))
     } catch {
       transaction.context.counters.malformedRequests.add()
       transaction.response.closesAfterwards()
@@ -62,7 +62,12 @@ struct RequestHandler {
     case .forward(let made): forwarded = made
     case .answerHere: return await OwnAnswer(transaction).lastHop()
     }
-    let hasBody = transaction.body.map { $0.framing != .none } == true
+    if let range = request.fields.first(.range),
+      range.bytes.count(where: { $0 == UInt8(ascii: ",") }) >= transaction.context.settings.limits.ranges
+    {
+      transaction.context.counters.limits.add(.ranges)
+    }
+    let hasBody = transaction.body?.isComplete == false
     if forwarded.upgrade != nil {
       return await Pass(transaction, forwarded, reason: .upgrade).run()
     }

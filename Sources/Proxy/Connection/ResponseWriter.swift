@@ -38,6 +38,7 @@ final class ResponseWriter {
 
   private let stream: ByteStream
   private let sendTimeout: Double
+  private let limits: LimitCounters
   private let isHTTP11: Bool
   private let isHeadRequest: Bool
   private var state = State.waiting
@@ -45,7 +46,8 @@ final class ResponseWriter {
   /// Body bytes handed over, without framing.
   private(set) var bodyBytes: UInt64 = 0
 
-  init(request: RequestHead, stream: ByteStream, sendTimeout: Double) {
+  init(request: RequestHead, stream: ByteStream, sendTimeout: Double, limits: LimitCounters) {
+    self.limits = limits
     self.stream = stream
     self.sendTimeout = sendTimeout
     isHTTP11 = request.version == .http11
@@ -82,6 +84,10 @@ final class ResponseWriter {
   /// Forwards an interim response; HTTP/1.0 clients know none (RFC 9110 §15.2).
   func sendInterim(_ head: ResponseHead) async {
     guard isHTTP11, !hasHead else { return }
+    var head = head
+    head.version = .http11
+    // RFC 9110 §8.6: never in an interim response.
+    head.fields.remove(.contentLength)
     stream.queue(head.serialized())
     // A failure here shows again when the final head is sent.
     try? await stream.flush(stall: sendTimeout)
@@ -97,6 +103,10 @@ final class ResponseWriter {
     let wire: Wire
     switch framing {
     case .none, .upgrade:
+      // RFC 9110 §8.6: never in a 204; and nobody is told a length that could be read in two ways.
+      if head.status < 200 || head.status == 204 || !head.fields.hasPlainContentLength {
+        head.fields.remove(.contentLength)
+      }
       wire = .none
     case .length(let count):
       head.fields.set(.contentLength, FieldValue(count))
@@ -149,7 +159,12 @@ final class ResponseWriter {
 
   /// Waits until at most `queued` bytes have yet to leave.
   func flush(downTo queued: Int = 0) async throws {
-    try await stream.flush(downTo: queued, stall: sendTimeout)
+    do {
+      try await stream.flush(downTo: queued, stall: sendTimeout)
+    } catch {
+      if case StreamError.timedOut = error { limits.add(.sendTimeout) }
+      throw error
+    }
   }
 
   /// Ends the body and waits until all has left.

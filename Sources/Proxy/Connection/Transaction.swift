@@ -16,6 +16,10 @@ final class Transaction {
   var record: RequestRecord
   /// The request's body; the framing is checked before a transaction is handled.
   var body: RequestBody?
+  /// Whether the response has to come from upstream.
+  private var awaitsUpstream = false
+  /// Called when that is so.
+  var noteUpstream: () -> Void = {}
   private let began = ContinuousClock.now
 
   var context: ProxyContext { parts.context }
@@ -25,11 +29,24 @@ final class Transaction {
     self.stream = stream
     self.parts = parts
     response = ResponseWriter(
-      request: head, stream: stream, sendTimeout: parts.context.settings.clients.sendTimeout.inSeconds)
+      request: head, stream: stream, sendTimeout: parts.context.settings.clients.sendTimeout.inSeconds,
+      limits: parts.context.counters.limits)
     record = RequestRecord(
       identifier: parts.context.makeIdentifier(), client: stream.peer.ip, started: parts.context.now,
       method: head.method.name, target: head.target.text, version: head.version.text,
       referer: head.fields.first(.referer)?.string, userAgent: head.fields.first(.userAgent)?.string)
+  }
+
+  /// Whether the client has ended its direction before its response began, for which upstream is waited. An end within
+  /// a request's body is for whoever reads that.
+  var hasClientFinished: Bool {
+    awaitsUpstream && stream.hasPeerFinished && !response.hasHead && body?.isComplete ?? true
+  }
+
+  /// From here on the response has to come from upstream.
+  func goesUpstream() {
+    awaitsUpstream = true
+    noteUpstream()
   }
 
   /// What becomes of the connection after the response.

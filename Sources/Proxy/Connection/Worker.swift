@@ -13,7 +13,7 @@ actor Worker: LoopBound {
   private let context: ProxyContext
   private var listeners: [Listener] = []
   private var parts: WorkerParts?
-  private var connections: [ObjectIdentifier: ClientConnection] = [:]
+  private let table = ClientTable()
   private var sweep: LoopTimer?
   private var drained: [UnsafeContinuation<Void, Never>] = []
 
@@ -49,28 +49,68 @@ actor Worker: LoopBound {
 
   private func accept(_ stream: LoopConfined<ByteStream>) {
     guard let parts else { return stream.value.abort() }
-    let open = context.counters.openConnections.wrappingAdd(1, ordering: .relaxed).newValue
     context.counters.connections.add()
-    guard open <= context.settings.clients.connections, !context.isDraining else {
-      context.counters.openConnections.wrappingSubtract(1, ordering: .relaxed)
+    guard !context.isDraining, makeRoom(for: stream.value.peer.addressBytes) else {
       context.counters.shedConnections.add()
       stream.value.abort()
       return
     }
-    let connection = ClientConnection(stream: stream.value, parts: parts)
-    connections[ObjectIdentifier(connection)] = connection
+    let connection = ClientConnection(
+      stream: stream.value, address: table.address(stream.value.peer.addressBytes), parts: parts)
+    table.add(connection)
     let task = spawn { [self] in
       await connection.serve()
       ended(connection)
     }
-    // A reset is noticed while the request waits for something else.
-    stream.value.onPeerGone { task.cancel() }
+    connection.task = task
+    // The peer's leaving is noticed while the request waits for something else.
+    stream.value.onPeerGone { end in
+      switch end {
+      case .reset: task.cancel()
+      case .finished: connection.clientHasFinished()
+      }
+    }
+  }
+
+  /// Counts one more connection of this address. Where that is one too many, the one that has waited longest for a
+  /// request goes for it: so a client that holds many slow ones gets the better of itself only.
+  ///
+  /// - Returns: false where all have a request under way, or all clients together have too many; nothing is counted then.
+  private func makeRoom(for address: [UInt8]) -> Bool {
+    let clients = context.settings.clients
+    if context.clients.add(address) > clients.connectionsPerAddress {
+      context.counters.limits.add(.connectionsPerAddress)
+      guard shed(table.address(address).longestWaiting) else {
+        context.clients.remove(address)
+        return false
+      }
+    }
+    if context.counters.openConnections.wrappingAdd(1, ordering: .relaxed).newValue > clients.connections {
+      context.counters.limits.add(.connections)
+      context.clients.remove(address)
+      context.counters.openConnections.wrappingSubtract(1, ordering: .relaxed)
+      return false
+    }
+    return true
+  }
+
+  private func shed(_ connection: ClientConnection?) -> Bool {
+    guard let connection else { return false }
+    context.counters.shedConnections.add()
+    connection.abort()
+    forget(connection)
+    return true
+  }
+
+  private func forget(_ connection: ClientConnection) {
+    guard table.remove(connection) else { return }
+    context.clients.remove(connection.address.bytes)
+    context.counters.openConnections.wrappingSubtract(1, ordering: .relaxed)
   }
 
   private func ended(_ connection: ClientConnection) {
-    connections[ObjectIdentifier(connection)] = nil
-    context.counters.openConnections.wrappingSubtract(1, ordering: .relaxed)
-    guard connections.isEmpty else { return }
+    forget(connection)
+    guard table.isEmpty else { return }
     for continuation in drained { continuation.resume() }
     drained = []
   }
@@ -89,10 +129,10 @@ actor Worker: LoopBound {
   func drain() async {
     for listener in listeners { listener.close() }
     listeners = []
-    for connection in connections.values { connection.closeIfIdle() }
+    for connection in table.all { connection.closeIfIdle() }
     // Looked at inside: the last connection may end while this task is on its way to wait.
     await withUnsafeContinuation { continuation in
-      if connections.isEmpty { continuation.resume() } else { drained.append(continuation) }
+      if table.isEmpty { continuation.resume() } else { drained.append(continuation) }
     }
   }
 
@@ -101,7 +141,7 @@ actor Worker: LoopBound {
     for listener in listeners { listener.close() }
     listeners = []
     sweep?.cancel()
-    for connection in connections.values { connection.abort() }
+    for connection in table.all { connection.abort() }
     for continuation in drained { continuation.resume() }
     drained = []
     parts?.pool.closeIdle(all: true)

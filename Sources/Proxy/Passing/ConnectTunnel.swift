@@ -17,9 +17,12 @@ struct ConnectTunnel {
 
   func run() async {
     let server: ByteStream
+    transaction.goesUpstream()
     do {
       server = try await transaction.parts.pool.connectDirectly(to: origin)
     } catch {
+      // What the client has sent already was meant for the tunnel, and must not be read as a request.
+      transaction.response.closesAfterwards()
       return await transaction.fail(error, status: .passed(.tunnel))
     }
     // RFC 9110 §9.3.6: a 2xx to CONNECT has no Content-Length and no Transfer-Encoding.

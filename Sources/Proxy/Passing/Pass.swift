@@ -23,6 +23,7 @@ struct Pass {
   /// Runs the exchange and relays what comes.
   func run() async {
     transaction.context.counters.passes.add()
+    transaction.goesUpstream()
     guard let body = transaction.body, body.framing != .none || forwarded.upgrade != nil else {
       return await runWithoutBody()
     }
@@ -74,11 +75,13 @@ struct Pass {
   private func fail(_ error: UpstreamError, uploadFailure: Upload.Failure? = nil) async {
     switch uploadFailure {
     case .malformed(let wire):
+      transaction.context.counters.count(wire)
       transaction.response.closesAfterwards()
       await transaction.answer(ErrorPage(status: wire.status, reason: wire.explanation))
     case .stalled:
+      transaction.context.counters.limits.add(.bodyTimeout)
       transaction.response.closesAfterwards()
-      await transaction.answer(ErrorPage(status: 408, reason: "the request's body stood still for too long"))
+      await transaction.answer(ErrorPage(status: 408, reason: "the request's body came too slowly"))
     case .clientGone:
       transaction.clientIsGone()
     case .upstream, nil:

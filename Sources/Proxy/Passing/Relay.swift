@@ -70,8 +70,8 @@ extension Transaction {
     switch error {
     case .cancelled: return clientIsGone()
     case .forbidden: context.counters.forbidden.add()
-    case .unresolvable, .unreachable, .busy, .silent, .slow, .broken, .closedEarly, .malformed, .unavailable, .unusable:
-      break
+    case .malformed(_, let wire): context.counters.count(wire)
+    case .unresolvable, .unreachable, .busy, .silent, .slow, .broken, .closedEarly, .unavailable, .unusable: break
     }
     context.log.info("\(record.identifier) \(record.method) \(record.target): \(error.explanation)")
     await answer(ErrorPage(status: error.status, reason: error.explanation), status: status)

@@ -24,6 +24,8 @@ final class Tunnel {
   /// Runs until both directions have ended, or nothing has moved for too long. Both streams are closed then.
   func run() async {
     parts.context.counters.tunnels.add()
+    // A tunnel has its own bound, and its protocol its own pace.
+    client.leastSendRate = 0
     let upward = parts.spawn { await self.copy(from: self.client, to: self.server) { _ in } }
     await copy(from: server, to: client) { self.toClient += $0 }
     await upward.value
@@ -52,6 +54,7 @@ final class Tunnel {
       }
       sink.shutdownWrite()
     } catch {
+      if case StreamError.timedOut = error { parts.context.counters.limits.add(.tunnelIdleTimeout) }
       source.abort()
       sink.abort()
     }
