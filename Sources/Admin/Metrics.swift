@@ -72,6 +72,9 @@ struct Metrics: Sendable {
       counter(
         "aborted_responses", counters.abortedResponses, "Responses cut off because what was missing could not be had."),
       counter("clients_gone", counters.clientsGone, "Responses that the client did not take to the end."),
+      counter(
+        "decoded_responses", counters.decodedResponses, "Stored responses served with their gzip coding taken off."),
+      counter("encoded_responses", counters.encodedResponses, "Stored responses served with a gzip coding put on."),
     ]
       + counters.limits.values.map {
         count("limit_\($0.name)", $0.value, "Times that the limit \($0.name) was reached.")

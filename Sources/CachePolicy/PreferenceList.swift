@@ -84,7 +84,7 @@ enum PreferenceList {
   private static let semicolon = UInt8(ascii: ";")
 
   /// `q=0.5` in thousandths (RFC 9110 §12.4.2); nil for any other parameter and for what is no weight.
-  private static func weight(_ parameter: ArraySlice<UInt8>) -> Int? {
+  static func weight(_ parameter: ArraySlice<UInt8>) -> Int? {
     guard parameter.count >= 3, ASCII.lowercased(parameter[parameter.startIndex]) == UInt8(ascii: "q"),
       parameter[parameter.startIndex + 1] == UInt8(ascii: "=")
     else { return nil }

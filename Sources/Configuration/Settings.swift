@@ -21,6 +21,7 @@ public struct Settings: Sendable, Equatable {
   public var tunnels = Tunnels()
   public var access = Access()
   public var freshness = Freshness()
+  public var coding = Coding()
   public var integrity = Integrity()
   public var log = Log()
 
@@ -193,6 +194,14 @@ public struct Settings: Sendable, Equatable {
     public var contentMD5 = false
     /// Whether the full checksums that object stores state count.
     public var objectStoreChecksums = false
+  }
+
+  /// Content codings that are put on by the proxy itself.
+  public struct Coding: Sendable, Equatable {
+    /// Whether stored text without a coding is gzip-coded for clients that accept it.
+    public var gzip = false
+    /// The least length of such a text, in bytes.
+    public var gzipMinimum: UInt64 = 1 << 10
   }
 
   /// Logs.

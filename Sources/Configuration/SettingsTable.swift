@@ -76,6 +76,7 @@ public enum SettingsTable {
     ("access", "Who may use the proxy, and for which destinations."),
     ("freshness", "How long responses may be reused, where the origin leaves it open."),
     ("integrity", "What completed objects are compared with, beside Repr-Digest, Content-Digest and Digest."),
+    ("coding", "Content codings that the proxy itself puts on what it has stored."),
     ("log", "Logs."),
   ]
 
@@ -248,6 +249,10 @@ public enum SettingsTable {
     Setting(
       "integrity.object_store_checksums", \.integrity.objectStoreChecksums, .flag,
       "Whether it is compared with the checksums that S3, OSS and Cloud Storage state of the whole object."),
+    Setting(
+      "coding.gzip", \.coding.gzip, .flag,
+      "Whether text that is stored whole and without a coding is gzip-coded for clients that accept it."),
+    Setting("coding.gzip_minimum", \.coding.gzipMinimum, .size(), "Least size of such a text."),
     Setting("log.level", \.log.level, .choice, "Least that is logged: debug, info, warning or error."),
     Setting("log.destination", \.log.destination, .logDestination, "Where the log goes: stderr or a path."),
     Setting(

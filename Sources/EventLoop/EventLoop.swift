@@ -98,7 +98,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   }
 
   /// Lets the other tasks and events of the loop have a turn. Must be called on the loop.
-  func nextTurn() async {
+  public func nextTurn() async {
     await withUnsafeContinuation { confined.yielding.append($0) }
   }
 

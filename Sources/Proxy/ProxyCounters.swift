@@ -29,6 +29,10 @@ public final class ProxyCounters: Sendable {
   public let abortedResponses = Counter()
   /// Responses that the client did not take to the end.
   public let clientsGone = Counter()
+  /// Stored responses served with their gzip coding taken off.
+  public let decodedResponses = Counter()
+  /// Stored responses served with a gzip coding put on.
+  public let encodedResponses = Counter()
 
   /// How often each limit was reached.
   public let limits = LimitCounters()

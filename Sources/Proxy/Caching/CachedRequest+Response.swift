@@ -12,7 +12,9 @@ import Upstream
 extension CachedRequest {
   /// What of the stored representation this request is answered with.
   func select(from entry: StoredEntry) -> RangeSelection {
-    RangeSelection.select(
+    // There are no ranges of what is coded on the way.
+    guard !form(of: entry).isTransformed else { return .whole }
+    return RangeSelection.select(
       for: request, from: entry.response, total: entry.representation.total, limit: settings.limits.ranges,
       now: context.now)
   }
@@ -20,8 +22,9 @@ extension CachedRequest {
   /// Serves a stored response that may be served; what is missing of it is fetched.
   func serve(_ entry: StoredEntry, _ status: CacheStatus, supply: Supply? = nil) async -> Attempt {
     context.store.touch(entry)
-    if case .notModified = evaluateConditionals(of: request, against: entry.response, now: context.now) {
-      let head = ResponseHead(status: 304, fields: notModifiedFields(of: entry.response))
+    let served = entry.response.served(as: form(of: entry))
+    if case .notModified = evaluateConditionals(of: request, against: served, now: context.now) {
+      let head = ResponseHead(status: 304, fields: notModifiedFields(of: served))
       transaction.send(aged(head, entry), framing: .none, status: status, upstream: true)
       count(status)
       await transaction.end()
@@ -38,6 +41,8 @@ extension CachedRequest {
     _ entry: StoredEntry, _ selection: RangeSelection, _ supply: Supply, _ status: CacheStatus, isFromOrigin: Bool
   ) async -> Attempt {
     var (selection, status, entry, supply) = (selection, status, entry, supply)
+    let form = form(of: entry)
+    status.detail = status.detail ?? form.detail
     if case .awaitsTotal(let range) = selection {
       guard await supply.waitForEnd(of: range) else { return await restart(entry) }
       selection = entry.representation.total == nil ? selection : select(from: entry)
@@ -65,15 +70,16 @@ extension CachedRequest {
       // Taken before the head goes out: what was lost behind the store's back must not be promised.
       do {
         opening = try await entry.representation.bytes(
-          in: first.prefix(BodySender.window))
+          in: first.prefix(form.isTransformed ? CodedBody.window : BodySender.window))
       } catch {
         context.log.info("\(key.text): \(error.explanation); asking the origin for them")
         return .lookAgain
       }
     }
     count(status)
-    let sender = BodySender(transaction, supply: supply, source: source)
-    var head = ResponseHead(status: entry.response.status, reason: entry.response.reason, fields: entry.response.fields)
+    let sender = BodySender(transaction, supply: supply, source: source, coding: CodedBody(form, transaction))
+    var head = ResponseHead(
+      status: entry.response.status, reason: entry.response.reason, fields: entry.response.served(as: form).fields)
     if !isFromOrigin { head = aged(head, entry) }
     if entry.response.status == 200, entry.representation.validator.isStrong, !head.fields.contains(.acceptRanges) {
       head.fields.set(.acceptRanges, "bytes")
@@ -81,7 +87,8 @@ extension CachedRequest {
     switch selection {
     case .whole:
       // RFC 9110 §8.6: a 204 has no Content-Length.
-      let framing = head.status == 204 ? OutgoingFraming.none : total.map { .length($0) } ?? .unknownLength
+      let length = form.isTransformed ? nil : total
+      let framing = head.status == 204 ? OutgoingFraming.none : length.map { .length($0) } ?? .unknownLength
       transaction.send(head, framing: framing, status: status, upstream: true)
       if request.method == .get { return await finish(await sender.send(ByteSpan(0, total ?? .max), opening: opening)) }
     case .part(let span):
@@ -229,6 +236,9 @@ extension CachedRequest {
     case .clientGone: transaction.clientIsGone()
     case .cut(let outcome):
       context.log.warning("\(transaction.record.identifier) \(key.text): response cut off: \(outcome.explanation)")
+      transaction.abort()
+    case .undecodable(let reason):
+      context.log.warning("\(transaction.record.identifier) \(key.text): response cut off: \(reason)")
       transaction.abort()
     }
     return .answered

@@ -153,6 +153,7 @@ final class WorkerParts {
   let context: ProxyContext
   let loop: EventLoop
   let pool: ConnectionPool
+  let codingTurns: CodingTurns
   /// Begins a task on this worker's loop that outlives the request that began it.
   let spawn: (@escaping () async -> Void) -> Task<Void, Never>
 
@@ -163,6 +164,7 @@ final class WorkerParts {
     self.context = context
     self.loop = loop
     self.pool = pool
+    codingTurns = CodingTurns(loop: loop)
     self.spawn = spawn
   }
 }

@@ -13,11 +13,14 @@ final class BodySender {
   private let transaction: Transaction
   private let supply: Supply
   private let source: FillSource
+  /// What becomes of the bytes on their way; nil where they are sent as they are stored.
+  private let coding: CodedBody?
 
-  init(_ transaction: Transaction, supply: Supply, source: FillSource) {
+  init(_ transaction: Transaction, supply: Supply, source: FillSource, coding: CodedBody? = nil) {
     self.transaction = transaction
     self.supply = supply
     self.source = source
+    self.coding = coding
   }
 
   /// How the sending of a span ended.
@@ -26,12 +29,20 @@ final class BodySender {
     case clientGone
     /// What is missing cannot be had: the response is to be cut off.
     case cut(FillOutcome)
+    /// What is stored is not in the coding that it is said to be in: the response is to be cut off.
+    case undecodable(reason: String)
   }
 
   /// Sends `span`; one with no known end is sent up to the total, once that is known.
   ///
   /// - Parameter opening: its first bytes, where they have been taken from the store already.
   func send(_ span: ByteSpan, opening: StoredBytes? = nil) async -> Ending {
+    let ending = await sendStored(span, opening)
+    guard case .complete = ending, let coding else { return ending }
+    return await coding.finish()
+  }
+
+  private func sendStored(_ span: ByteSpan, _ opening: StoredBytes?) async -> Ending {
     let representation = supply.representation
     let reader = supply.reader(of: span)
     let pin = representation.pin(span)
@@ -39,30 +50,29 @@ final class BodySender {
     var fruitless = 0
     if let opening {
       let sent = ByteSpan(position, position + UInt64(opening.count))
-      transaction.response.send(opening)
       account(sent)
       position = sent.upper
-      guard await flush(downTo: Self.sendBuffer) else { return .clientGone }
+      if let ending = await pass(opening) { return ending }
       reader.advance(to: position)
       pin.advance(to: position)
     }
     while position < min(span.upper, representation.total ?? span.upper) {
       switch await representation.presence(at: position, upTo: span.upper) {
       case .present(let upper):
+        let bytes: StoredBytes
         do {
-          let bytes = try await representation.bytes(in: ByteSpan(position, min(upper, position + Self.window)))
-          let sent = ByteSpan(position, position + UInt64(bytes.count))
-          transaction.response.send(bytes)
-          account(sent)
-          position = sent.upper
-          fruitless = 0
+          bytes = try await take(ByteSpan(position, upper))
         } catch {
           // Evicted or found bad in between: it is a gap now, and asked for again.
           fruitless += 1
           if fruitless > Self.patience { return .cut(.storage(error)) }
           continue
         }
-        guard await flush(downTo: Self.sendBuffer) else { return .clientGone }
+        let sent = ByteSpan(position, position + UInt64(bytes.count))
+        account(sent)
+        position = sent.upper
+        fruitless = 0
+        if let ending = await pass(bytes) { return ending }
         reader.advance(to: position)
         pin.advance(to: position)
       case .absent:
@@ -82,6 +92,33 @@ final class BodySender {
       }
     }
     return .complete
+  }
+
+  /// The next bytes of a span that begins with present ones; in memory where they are coded on the way.
+  private func take(_ span: ByteSpan) async throws(StoreError) -> StoredBytes {
+    guard coding != nil else { return try await supply.representation.bytes(in: span.prefix(Self.window)) }
+    let bytes = try await supply.representation.bytes(in: span.prefix(CodedBody.window))
+    guard case .file = bytes else { return bytes }
+    // The store has just seen that they are resident, so that this does not wait for the disk.
+    guard let copy = bytes.copied() else { throw .absent }
+    return .memory(copy[...])
+  }
+
+  /// Queues stored bytes, coded where that is to be, and waits until there is room for more.
+  ///
+  /// - Returns: how the response ends, if it does.
+  private func pass(_ bytes: StoredBytes) async -> Ending? {
+    guard let coding else {
+      transaction.response.send(bytes)
+      return await flush(downTo: Self.sendBuffer) ? nil : .clientGone
+    }
+    switch bytes {
+    case .memory(let slice): return await coding.send(slice)
+    case .file:
+      // Only the first bytes of a response come so; they were resident a moment ago.
+      guard let copy = bytes.copied() else { return .cut(.storage(.absent)) }
+      return await coding.send(copy[...])
+    }
   }
 
   /// The store cannot take the rest: it is asked for under the same validator and passed on (design: Space).
@@ -111,11 +148,12 @@ final class BodySender {
             let more = try await opened.exchange.readBody { piece in
               let skipped = min(UInt64(piece.byteCount), position - min(position, opened.offset))
               let rest = piece.extracting(droppingFirst: Int(skipped))
-              transaction.response.send(rest)
+              if let coding { coding.gather(rest) } else { transaction.response.send(rest) }
               position += UInt64(rest.byteCount)
               opened.offset += UInt64(piece.byteCount)
               transaction.record.bytesFromUpstream += UInt64(rest.byteCount)
             }
+            if let ending = await coding?.sendGathered() { return ending }
             guard await flush(downTo: Self.sendBuffer) else { return .clientGone }
             retry.progressed()
             if !more { break }

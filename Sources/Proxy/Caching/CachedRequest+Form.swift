@@ -1,0 +1,26 @@
+// In which form a stored response is served: with its content coding as it is stored, taken off, or put on.
+
+import CachePolicy
+import Configuration
+import Store
+
+extension CachedRequest {
+  /// The form of a stored response that this client gets.
+  func form(of entry: StoredEntry) -> ServedForm {
+    servedForm(
+      of: entry.response, for: request, isComplete: entry.representation.isComplete,
+      length: entry.representation.total,
+      rules: CodingRules(encodes: settings.coding.gzip, minimum: settings.coding.gzipMinimum))
+  }
+}
+
+extension ServedForm {
+  /// What Cache-Status says of it.
+  var detail: String? {
+    switch self {
+    case .stored, .negotiated: nil
+    case .decoded: "decoded"
+    case .encoded: "encoded"
+    }
+  }
+}
