@@ -155,7 +155,7 @@ final class FillTeam {
     if shared == nil {
       let rest = ByteSpan(member.position, member.claim.upper)
       shared = (member.position, rest.upper)
-      member.claim.shorten(to: piece(of: rest, connections: count).upper)
+      member.claim.shorten(to: piece(of: rest).upper)
     }
     var added = 0
     while members.count < count, pool.canSpare(opening + 1, for: source.origin),
@@ -204,20 +204,23 @@ final class FillTeam {
       let groups = Coalescing.exchanges(gaps: gaps, closerThan: table.settings.fills.coalesceGaps).map(\.claim)
       let limit = isNew ? pace.most : nil
       let claim = traffic.claimFirst(of: groups, limit: limit) { gap in
-        isAlone ? gap.prefix(window) : piece(of: gap, connections: max(pace.connections, members.count))
+        isAlone ? gap.prefix(window) : piece(of: gap)
       }
       if let claim { return claim }
     }
-    return hasOthers && !isNew ? traffic.claimHalf(longerThan: Self.patience) : nil
+    return hasOthers && !isNew ? traffic.claimHalf(longerThan: Self.endgame) : nil
   }
 
-  private func piece(of gap: ByteSpan, connections: Int) -> ByteSpan {
+  private func piece(of gap: ByteSpan) -> ByteSpan {
     let missing = (representation.total ?? .max) - min(representation.total ?? .max, representation.presentBytes)
     return Splitting.piece(
-      of: gap, missing: missing, connections: connections, rate: pace.rate.map { $0 / Double(members.count) })
+      of: gap, missing: missing, connections: max(pace.expected, members.count),
+      rate: pace.rate.map { $0 / Double(members.count) })
   }
 
   /// What takes less than so many seconds, or is less than so many bytes, is left to the connections there are.
   private static let patience = 4.0
   private static let least: UInt64 = 4 << 20
+  /// A member without a piece takes half of one that would take another more than so many seconds.
+  private static let endgame = 1.0
 }

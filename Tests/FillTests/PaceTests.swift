@@ -58,7 +58,7 @@ import Testing
     var run = Run()
     #expect(run.arrivals(slow, seconds: 1) == .grow(to: 2))
     run.pace.grew(to: 2)
-    #expect(run.arrivals(slow * 1.1, seconds: 2) == .shrink(to: 1))
+    #expect(run.arrivals(slow * 1.1, seconds: 3) == .shrink(to: 1))
     #expect(run.pace.connections == 1)
     #expect(run.arrivals(slow, seconds: 10) == .stay)
   }
@@ -74,20 +74,20 @@ import Testing
   /// An origin that sends a burst first seems quick until the burst is over.
   @Test func whatWasMeasuredInABurstIsNoMeasure() {
     var run = Run()
-    #expect(run.arrivals(slow * 5, seconds: 1) == .grow(to: 2))
+    #expect(run.arrivals(slow * 5, seconds: 3) == .grow(to: 2))
     run.pace.grew(to: 2)
-    #expect(run.arrivals(slow * 2, seconds: 1) == .grow(to: 4))
+    #expect(run.arrivals(slow * 2, seconds: 3) == .grow(to: 4))
     run.pace.grew(to: 4)
-    #expect(run.arrivals(slow * 4, seconds: 1) == .grow(to: 8))
+    #expect(run.arrivals(slow * 4, seconds: 3) == .grow(to: 8))
   }
 
   @Test func whatBecomesSlowerAndStaysSoGoesBackToOne() {
     var run = Run()
-    _ = run.arrivals(slow, seconds: 1)
+    _ = run.arrivals(slow, seconds: 3)
     run.pace.grew(to: 2)
-    #expect(run.arrivals(slow / 2, seconds: 1) == .grow(to: 4), "that may have been a burst")
+    #expect(run.arrivals(slow / 2, seconds: 3) == .grow(to: 4), "that may have been a burst")
     run.pace.grew(to: 4)
-    #expect(run.arrivals(slow / 3, seconds: 2) == .shrink(to: 1))
+    #expect(run.arrivals(slow / 3, seconds: 3) == .shrink(to: 1))
   }
 
   @Test func whatIsNotDoneIsProposedAgain() {
