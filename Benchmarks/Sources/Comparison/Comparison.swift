@@ -38,6 +38,9 @@ struct Comparison {
         do {
           outcomes.append(try run(row, servers))
         } catch {
+          // Said at once too: a run that is stopped does not come to its end.
+          print("\(row.name) failed: \(error)")
+          fflush(nil)
           failures.append("\(row.name): \(error)")
         }
       }
