@@ -44,15 +44,11 @@ run: build
 # what users run, is built for `make run` anyway, and the tests that move gigabytes need its speed.
 test: test-packages unit-test fuzz program-test
 
-# $(call tested,COMMAND): runs tests; of a failed run the failures are said once more at the end, where they are seen.
-tested = set -o pipefail; $(1) 2>&1 | tee .build/last-test.log || \
-  { echo; echo "What failed:"; grep -aE -A3 '^✘|error:|Fatal error|Sanitizer:' .build/last-test.log | tail -n 60; exit 1; }
-
 unit-test: build-packages
-	@mkdir -p .build; $(call tested,swift test --skip ProgramTests)
+	Tests/run.sh --skip ProgramTests
 
 program-test: build
-	@$(call tested,LARDER_BINARY=$(CURDIR)/$(BINARY) swift test --filter ProgramTests)
+	LARDER_BINARY=$(CURDIR)/$(BINARY) Tests/run.sh ProgramTests
 
 # The same with the sizes and the numbers of the issues: 1 GiB objects, fifty kills.
 full-test: test-packages build
@@ -82,15 +78,15 @@ lint:
 # fail when the program reports anything. Leaks are not looked for: the Swift run-time keeps what it made to the end.
 FAULT_TESTS := ProgramTests\.(Fault|FaultMatrix|FaultMatrixCut|LyingOrigin|OriginChange|ClientLeaves|CutChunked|Crash|Kill)Tests
 sanitized-test = LARDER_TEST_PATIENCE=4 LARDER_TEST_KILLS=5 LARDER_BINARY=$(CURDIR)/.build/$(1)/debug/larder \
-  swift test --filter '$(FAULT_TESTS)'
+  Tests/run.sh '$(FAULT_TESTS)'
 
 test-address: test-packages build-packages
 	swift build --product larder --sanitize=address --scratch-path .build/address
-	@$(call tested,ASAN_OPTIONS=detect_leaks=0:exitcode=66 $(call sanitized-test,address))
+	ASAN_OPTIONS=detect_leaks=0:exitcode=66 $(call sanitized-test,address)
 
 test-thread: test-packages build-packages
 	swift build --product larder --sanitize=thread -Xswiftc -DTHREAD_SANITIZER --scratch-path .build/thread
-	@$(call tested,TSAN_OPTIONS=halt_on_error=1:exitcode=66 $(call sanitized-test,thread))
+	TSAN_OPTIONS=halt_on_error=1:exitcode=66 $(call sanitized-test,thread)
 
 # The unit tests under both sanitizers: two more builds of everything, and so not a part of `make test`.
 unit-test-sanitized: build-packages
