@@ -59,6 +59,9 @@ struct Metrics: Sendable {
       counter("partial_hits", counters.partialHits, "Requests answered in part from the store."),
       counter("misses", counters.misses, "Requests for which the origin was asked first."),
       counter("passes", counters.passes, "Requests relayed without storing."),
+      counter(
+        "background_validations", counters.backgroundValidations,
+        "Stale responses validated while they were being served."),
       counter("tunnels", counters.tunnels, "Tunnels opened by CONNECT or Upgrade."),
       counter("malformed_requests", counters.malformedRequests, "Requests refused because they were malformed."),
       counter("forbidden_requests", counters.forbidden, "Requests refused by the access rules."),

@@ -19,6 +19,34 @@ struct CacheDirective: Sendable {
     for member in fields.listMemberBytes(.cacheControl) { body(CacheDirective(member)) }
   }
 
+  /// Calls `body` with the directives of a targeted field, a dictionary (RFC 9213 §2.1).
+  ///
+  /// - Returns: false for a value that is empty or no dictionary: it says nothing.
+  static func forEach(targeted value: FieldValue, _ body: (CacheDirective) -> Void) -> Bool {
+    guard let entries = StructuredField.parseDictionary(value), !entries.isEmpty else { return false }
+    for entry in entries {
+      if case .item(let item) = entry.member { CacheDirective(entry.key, item.value).map(body) }
+    }
+    return true
+  }
+
+  /// A member of a targeted field. Values that a directive cannot have are not consumed (RFC 9213 §2.1).
+  private init?(_ key: String, _ value: StructuredValue) {
+    name = Array(key.utf8)[...]
+    isWellFormed = true
+    isUnreadable = false
+    let takesSeconds = CacheDirective.secondsNames.contains(key)
+    switch value {
+    case .integer(let number) where takesSeconds: argument = Array("\(number)".utf8)[...]
+    case .boolean(true) where !takesSeconds: argument = nil
+    case .string(let names) where CacheDirective.fieldNameNames.contains(key): argument = Array(names.utf8)[...]
+    case .integer, .decimal, .string, .token, .bytes, .boolean: return nil
+    }
+  }
+
+  private static let secondsNames: Set<String> = ["max-age", "s-maxage", "stale-while-revalidate", "stale-if-error"]
+  private static let fieldNameNames: Set<String> = ["no-cache", "private"]
+
   private init(_ member: ArraySlice<UInt8>) {
     let hasQuote = member.contains(ASCII.quote)
     guard let equals = member.firstIndex(of: UInt8(ascii: "=")) else {

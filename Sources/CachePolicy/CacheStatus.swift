@@ -48,6 +48,14 @@ public struct CacheStatus: Equatable, Sendable {
     self.detail = detail
   }
 
+  /// Without the next hop's status where it is the one that is sent (§2.3).
+  public func sent(as status: Int) -> CacheStatus {
+    guard case .forwarded(let reason, .some(status), let stored, let collapsed) = handling else { return self }
+    var result = self
+    result.handling = .forwarded(reason, status: nil, stored: stored, collapsed: collapsed)
+    return result
+  }
+
   /// The member, with `identifier` as the name of this cache.
   public func fieldValue(cache identifier: String) -> FieldValue {
     var text = StructuredText()

@@ -39,13 +39,15 @@ public enum ServedForm: Equatable, Sendable {
 ///
 /// - Parameter isComplete: whether all of it is present.
 /// - Parameter length: its length in bytes, if that is known.
+/// - Parameter cacheRules: says where the response's directives are looked for.
 public func servedForm(
   of stored: StoredResponse, for request: RequestHead, isComplete: @autoclosure () -> Bool,
-  length: @autoclosure () -> UInt64?, rules: CodingRules
+  length: @autoclosure () -> UInt64?, rules: CodingRules,
+  cacheRules: CacheRules = .standard
 ) -> ServedForm {
   guard stored.fields.contains(.contentEncoding) else {
     guard rules.encodes else { return .stored }
-    return encodedForm(of: stored, for: request, isComplete: isComplete(), length: length(), rules)
+    return encodedForm(of: stored, for: request, isComplete: isComplete(), length: length(), rules, cacheRules)
   }
   guard stored.isGzipCoded, stored.status != 204, let accepted = AcceptedCodings(request.fields),
     accepted.gzip == 0, accepted.identity != 0,
@@ -53,16 +55,17 @@ public func servedForm(
     !stored.fields.hasListMember(.vary, "Accept-Encoding"),
     // Who names the stored representation means that and no other.
     !request.fields.contains(.ifMatch), !isGzipFile(stored, request.target),
-    !stored.forbidsTransformation, !RequestCacheControl(request.fields).noTransform
+    !stored.forbidsTransformation(cacheRules), !RequestCacheControl(request.fields).noTransform
   else { return .stored }
   return .decoded
 }
 
 private func encodedForm(
-  of stored: StoredResponse, for request: RequestHead, isComplete: Bool, length: UInt64?, _ rules: CodingRules
+  of stored: StoredResponse, for request: RequestHead, isComplete: Bool, length: UInt64?, _ rules: CodingRules,
+  _ cacheRules: CacheRules
 ) -> ServedForm {
   guard stored.status == 200, length.map({ $0 >= rules.minimum }) ?? true, isText(stored.fields),
-    !stored.forbidsTransformation
+    !stored.forbidsTransformation(cacheRules)
   else { return .stored }
   guard isComplete, let accepted = AcceptedCodings(request.fields), accepted.gzip > 0,
     accepted.gzip >= accepted.identity ?? 0, !RequestCacheControl(request.fields).noTransform,
@@ -129,8 +132,10 @@ extension StoredResponse {
     return codings.count == 1 && AcceptedCodings.isGzip(codings[0])
   }
 
-  /// RFC 9111 §5.2.2.6.
-  fileprivate var forbidsTransformation: Bool { ResponseCacheControl(fields).noTransform }
+  /// RFC 9111 §5.2.2.6. Wherever it is written: a field for caches of one kind does not lift it.
+  fileprivate func forbidsTransformation(_ rules: CacheRules) -> Bool {
+    ResponseCacheControl(fields).noTransform || ResponseCacheControl(fields, rules).noTransform
+  }
 
   /// The response with the fields that belong to a form of it.
   ///

@@ -37,9 +37,9 @@ public func freshened(by notModified: ResponseHead, among stored: [StoredRespons
 /// receipt is put in. Fields that Vary nominates newly are taken from `request`, which the new response answers.
 public func updated(
   _ stored: StoredResponse, with response: ResponseHead, to request: RequestHead, requestTime: Timestamp,
-  responseTime: Timestamp
+  responseTime: Timestamp, rules: CacheRules = .standard
 ) -> StoredResponse {
-  var incoming = StoredResponse.storableFields(of: response.fields)
+  var incoming = StoredResponse.storableFields(of: response.fields, rules)
   incoming.removeAll { name, _ in
     neverUpdated.contains(name) || (response.status == 206 && (name == .contentType || name.isOfPartsOnly))
   }
@@ -51,10 +51,18 @@ public func updated(
   result.fields.removeAll { name, _ in replaced.contains(name) }
   result.fields.append(contentsOf: incoming)
   // What the new response forbids to store goes, wherever it came from.
-  result.fields = StoredResponse.storableFields(of: result.fields)
+  result.fields = StoredResponse.storableFields(of: result.fields, rules)
   let known = Dictionary(stored.nominated.map { ($0.name, $0) }) { first, _ in first }
   result.nominated = NominatedField.nominated(by: result.fields, in: request.fields).map { known[$0.name] ?? $0 }
   return result
+}
+
+/// Whether a stored response may still be stored after a later one has updated it: that may have said `no-store`,
+/// `private`, or `Vary: *` (RFC 9111 §3).
+public func mayStayStored(_ updated: StoredResponse, rules: CacheRules = .standard) -> Bool {
+  let control = updated.cacheControl(rules)
+  return !control.forbidsStoring && !control.forbidsSharedStoring && !control.isUnreadable
+    && !updated.fields.hasListMember(.vary, "*")
 }
 
 /// The digests among them are of the content that came with them, which is not what is stored (RFC 9530 §2).
@@ -75,13 +83,19 @@ public enum HeadUpdate: Equatable, Sendable {
 /// Compares a response to HEAD with a stored response that the same request could have chosen (RFC 9111 §4.3.5).
 public func updated(
   _ stored: StoredResponse, withHead response: ResponseHead, to request: RequestHead, requestTime: Timestamp,
-  responseTime: Timestamp
+  responseTime: Timestamp, rules: CacheRules = .standard
 ) -> HeadUpdate {
   guard response.status == 200, stored.status == 200 else { return .unaffected }
   let received: [FieldName] = [.etag, .lastModified, .contentLength]
+  // A stored response that came in chunks has no length to compare: a strong tag says more than that anyway.
+  let (tag, storedTag) = (entityTag(of: response.fields), entityTag(of: stored.fields))
+  let hasSameTag = tag.map { storedTag?.strongMatches($0) == true } == true
   let isSame = received.allSatisfy { name in
     !response.fields.contains(name) || Set(response.fields.all(name)) == Set(stored.fields.all(name))
+      || (name == .contentLength && !stored.fields.contains(name) && hasSameTag)
   }
   guard isSame else { return .outdated }
-  return .updated(updated(stored, with: response, to: request, requestTime: requestTime, responseTime: responseTime))
+  let result = updated(
+    stored, with: response, to: request, requestTime: requestTime, responseTime: responseTime, rules: rules)
+  return mayStayStored(result, rules: rules) ? .updated(result) : .outdated
 }

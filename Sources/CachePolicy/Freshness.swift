@@ -33,13 +33,13 @@ public struct Freshness: Equatable, Sendable {
 }
 
 /// Age and lifetime of a stored response at `now`.
-public func freshness(of stored: StoredResponse, now: Timestamp, rules: FreshnessRules = .standard) -> Freshness {
-  freshness(of: stored, stored.cacheControl, now: now, rules: rules)
+public func freshness(of stored: StoredResponse, now: Timestamp, rules: CacheRules = .standard) -> Freshness {
+  freshness(of: stored, stored.cacheControl(rules), now: now, rules: rules)
 }
 
 /// The same where the directives have been read already.
 func freshness(
-  of stored: StoredResponse, _ control: ResponseCacheControl, now: Timestamp, rules: FreshnessRules
+  of stored: StoredResponse, _ control: ResponseCacheControl, now: Timestamp, rules: CacheRules
 ) -> Freshness {
   let date = stored.date
   let (lifetime, source) = freshnessLifetime(of: stored, control, date: date, rules: rules)
@@ -69,11 +69,11 @@ private func limited(_ seconds: Int64) -> Int64 {
 
 /// RFC 9111 §4.2.1: the first rule that matches.
 private func freshnessLifetime(
-  of stored: StoredResponse, _ control: ResponseCacheControl, date: Timestamp, rules: FreshnessRules
+  of stored: StoredResponse, _ control: ResponseCacheControl, date: Timestamp, rules: CacheRules
 ) -> (seconds: Int64, source: Freshness.Source) {
   if let seconds = control.sMaxAge { return (seconds, .sMaxAge) }
   if let seconds = control.maxAge { return (seconds, .maxAge) }
-  if stored.fields.contains(.expires) { return (limited(expires(stored) - date), .expires) }
+  if stored.fields.contains(.expires), !control.isTargeted { return (limited(expires(stored) - date), .expires) }
   guard control.isPublic || StatusRules.isHeuristicallyCacheable(stored.status),
     let lastModified = lastModified(of: stored.fields, now: stored.responseTime)
   else { return (0, .unknown) }

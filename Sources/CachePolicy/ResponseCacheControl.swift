@@ -27,7 +27,15 @@ public struct ResponseCacheControl: Equatable, Sendable {
   /// Whether there is a quote that does not delimit a whole argument: what follows it may be text or a directive.
   public private(set) var isUnreadable = false
 
-  public init(_ fields: Fields) {
+  /// Whether the directives come from a targeted field, so that Cache-Control and Expires mean nothing (RFC 9213 §2.2).
+  public private(set) var isTargeted = false
+
+  public init(_ fields: Fields, _ rules: CacheRules = .standard) {
+    for name in rules.targetedFields where fields.contains(name) {
+      guard let value = fields.combined(name), CacheDirective.forEach(targeted: value, { add($0) }) else { continue }
+      isTargeted = true
+      return
+    }
     CacheDirective.forEach(fields) { add($0) }
   }
 
@@ -66,8 +74,11 @@ public struct ResponseCacheControl: Equatable, Sendable {
   /// Whether the whole response must be validated before each reuse.
   ///
   /// `no-cache` with field names asks it only where it names a field that reuse itself depends on; the others are
-  /// simply not stored (RFC 9111 §5.2.2.4).
-  public var requiresValidation: Bool { ResponseCacheControl.concernsAll(noCache) }
+  /// simply not stored (RFC 9111 §5.2.2.4). What a later response has forbidden to store is not reused either.
+  public var requiresValidation: Bool { ResponseCacheControl.concernsAll(noCache) || forbidsStoring }
+
+  /// Whether no cache may store the response: `no-store`, which `must-understand` overrides (RFC 9111 §5.2.2.3).
+  public var forbidsStoring: Bool { noStore && !mustUnderstand }
 
   /// Whether a shared cache may not store the response: `private`, or with field names that reuse depends on.
   public var forbidsSharedStoring: Bool { ResponseCacheControl.concernsAll(isPrivate) }

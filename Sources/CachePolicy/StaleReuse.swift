@@ -13,23 +13,26 @@ public enum StaleOccasion: Equatable, Sendable {
 
 /// Whether a stale stored response may answer the request on this occasion.
 ///
-/// Never against `must-revalidate`, `proxy-revalidate`, `s-maxage` or `no-cache` (RFC 9111 §4.2.4), and never against
-/// what the request itself demands.
+/// Never against `must-revalidate`, `proxy-revalidate`, `s-maxage` or `no-cache` (RFC 9111 §4.2.4). What the request
+/// demands counts unless the cache is disconnected: then there is nobody whom it could be asked of (§5.2.1 makes it
+/// advice).
 public func mayServeStale(
   _ stored: StoredResponse, for request: RequestHead, on occasion: StaleOccasion, now: Timestamp,
-  rules: FreshnessRules = .standard
+  rules: CacheRules = .standard
 ) -> Bool {
-  let control = stored.cacheControl
+  let control = stored.cacheControl(rules)
   let asked = RequestCacheControl(request.fields)
   let state = freshness(of: stored, control, now: now, rules: rules)
+  if control.forbidsStaleReuse { return false }
   let isDemanding = asked.noCache || asked.minFresh != nil || asked.maxAge.map { state.age > $0 } == true
-  if control.forbidsStaleReuse || isDemanding { return false }
   let staleness = -state.timeToLive
   switch occasion {
   case .error:
-    return [control.staleIfError, asked.staleIfError].contains { limit in limit.map { staleness <= $0 } == true }
+    let unsaid = rules.staleIfError > 0 ? rules.staleIfError : nil
+    let limits = control.staleIfError.map { [$0, asked.staleIfError] } ?? [unsaid, asked.staleIfError]
+    return !isDemanding && limits.contains { limit in limit.map { staleness <= $0 } == true }
   case .revalidating:
-    return control.staleWhileRevalidate.map { staleness <= $0 } == true
+    return !isDemanding && control.staleWhileRevalidate.map { staleness <= $0 } == true
   case .disconnected:
     return true
   }

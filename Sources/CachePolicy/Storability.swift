@@ -33,7 +33,9 @@ public enum RefusalReason: String, CaseIterable, Sendable {
   case varyUnreadable = "vary-unreadable"
   /// Nothing says that the status may be stored: no explicit freshness, and not heuristically cacheable.
   case noFreshness = "no-freshness"
-  /// It could never be reused: no freshness left on arrival, and no validator.
+  /// It sets a cookie, and the settings say that such a response is its client's alone.
+  case setCookie = "set-cookie"
+  /// It could never be reused: no freshness lifetime, and no validator.
   case notReusable = "not-reusable"
   /// A quote in Cache-Control delimits no argument, so that directives cannot be told from text.
   case cacheControlUnreadable = "cache-control-unreadable"
@@ -42,14 +44,17 @@ public enum RefusalReason: String, CaseIterable, Sendable {
 /// Decides whether the response to a request may be stored. `request` is the one that went upstream (with the Range
 /// that a fill added), and `now` is when the response head was received.
 public func storability(
-  of response: ResponseHead, to request: RequestHead, now: Timestamp, rules: FreshnessRules = .standard
+  of response: ResponseHead, to request: RequestHead, now: Timestamp, rules: CacheRules = .standard
 ) -> Storability {
   if let reason = refusal(of: request) { return .refuse(reason) }
-  if let reason = refusal(of: response, to: request) { return .refuse(reason) }
-  let stored = StoredResponse(storing: response, to: request, requestTime: now, responseTime: now)
-  let control = ResponseCacheControl(response.fields)
+  let control = ResponseCacheControl(response.fields, rules)
+  if let reason = refusal(of: response, control, to: request, rules) { return .refuse(reason) }
+  let stored = StoredResponse(storing: response, to: request, requestTime: now, responseTime: now, rules: rules)
   guard isMarkedCacheable(response, control) else { return .refuse(.noFreshness) }
-  let isReusable = freshness(of: stored, control, now: now, rules: rules).isFresh && !control.requiresValidation
+  // What has come stale may be asked for as it is, by a client that accepts it or where the origin fails (§4.2.4).
+  let state = freshness(of: stored, control, now: now, rules: rules)
+  let outlives = [control.staleWhileRevalidate, control.staleIfError].contains { $0.map { $0 > 0 } == true }
+  let isReusable = (state.lifetime > 0 || outlives) && !control.requiresValidation
   // RFC 9111 §3, last note: what can be neither served nor validated is not worth storing.
   guard isReusable || validator(of: stored.fields, responseTime: now) != .none else { return .refuse(.notReusable) }
   return .store
@@ -64,10 +69,11 @@ private func refusal(of request: RequestHead) -> RefusalReason? {
   return RequestCacheControl(request.fields).noStore ? .requestNoStore : nil
 }
 
-private func refusal(of response: ResponseHead, to request: RequestHead) -> RefusalReason? {
+private func refusal(
+  of response: ResponseHead, _ control: ResponseCacheControl, to request: RequestHead, _ rules: CacheRules
+) -> RefusalReason? {
   if StatusRules.isNeverStored(response.status) { return .status }
   if response.status == 206, let reason = refusal(ofPartial: response, to: request) { return reason }
-  let control = ResponseCacheControl(response.fields)
   if control.isUnreadable { return .cacheControlUnreadable }
   if control.mustUnderstand {
     // §5.2.2.3: no-store is only for caches that do not know this directive.
@@ -77,6 +83,7 @@ private func refusal(of response: ResponseHead, to request: RequestHead) -> Refu
   }
   if control.forbidsSharedStoring { return .isPrivate }
   if request.fields.contains(.authorization), !allowsSharing(control) { return .authorization }
+  if !rules.storesSetCookie, response.fields.contains(.setCookie) { return .setCookie }
   let nominations = response.fields.listMembers(.vary)
   if nominations.contains("*") { return .varyStar }
   return nominations.contains { FieldName($0) == nil } ? .varyUnreadable : nil
@@ -91,6 +98,20 @@ private func refusal(ofPartial response: ResponseHead, to request: RequestHead) 
   return nil
 }
 
+/// Whether a response to POST may answer later requests for its target: it has explicit freshness, and names the target
+/// as what it is a representation of (RFC 9110 §9.3.3). `storability` decides the rest, as for a response to GET.
+public func answersLaterGet(
+  _ response: ResponseHead, to method: Method, target: TargetURI, rules: CacheRules = .standard
+) -> Bool {
+  guard method == .post, response.status == 200, response.fields.count(of: .contentLocation) == 1,
+    let location = response.fields.first(.contentLocation).flatMap({ target.resolving($0.string) }),
+    CacheKey(location) == CacheKey(target)
+  else { return false }
+  let control = ResponseCacheControl(response.fields, rules)
+  return control.maxAge != nil || control.sMaxAge != nil
+    || (response.fields.contains(.expires) && !control.isTargeted)
+}
+
 /// RFC 9111 §3.5.
 private func allowsSharing(_ control: ResponseCacheControl) -> Bool {
   control.isPublic || control.mustRevalidate || control.sMaxAge != nil
@@ -98,6 +119,7 @@ private func allowsSharing(_ control: ResponseCacheControl) -> Bool {
 
 /// RFC 9111 §3, last requirement.
 private func isMarkedCacheable(_ response: ResponseHead, _ control: ResponseCacheControl) -> Bool {
-  control.isPublic || control.maxAge != nil || control.sMaxAge != nil || response.fields.contains(.expires)
+  control.isPublic || control.maxAge != nil || control.sMaxAge != nil
+    || (response.fields.contains(.expires) && !control.isTargeted)
     || StatusRules.isHeuristicallyCacheable(response.status)
 }

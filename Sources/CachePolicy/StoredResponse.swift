@@ -31,9 +31,11 @@ public struct StoredResponse: Equatable, Sendable {
   ///
   /// A 206 becomes an incomplete 200 with the total length, if known, as Content-Length (RFC 9111 §3.3). Date is
   /// filled in where the origin has no clock (RFC 9110 §6.6.1).
-  public init(storing response: ResponseHead, to request: RequestHead, requestTime: Timestamp, responseTime: Timestamp)
-  {
-    var fields = StoredResponse.storableFields(of: response.fields)
+  public init(
+    storing response: ResponseHead, to request: RequestHead, requestTime: Timestamp, responseTime: Timestamp,
+    rules: CacheRules = .standard
+  ) {
+    var fields = StoredResponse.storableFields(of: response.fields, rules)
     if !fields.contains(.date) { fields.append(.date, HTTPDate.format(responseTime)) }
     let isPartial = response.status == 206
     if isPartial {
@@ -52,22 +54,36 @@ public struct StoredResponse: Equatable, Sendable {
   }
 
   /// The fields of a response that may be stored (RFC 9111 §3.1).
-  static func storableFields(of fields: Fields) -> Fields {
+  static func storableFields(of fields: Fields, _ rules: CacheRules) -> Fields {
     var kept = fields
     kept.removeHopByHop()
     // A trailer section is not stored, so that nothing may announce it.
     kept.remove(.trailer)
-    for name in ResponseCacheControl(fields).unstorableFields { kept.remove(name) }
+    for name in ResponseCacheControl(fields, rules).unstorableFields { kept.remove(name) }
     return kept
   }
 
   /// Its directives.
-  public var cacheControl: ResponseCacheControl { ResponseCacheControl(fields) }
+  func cacheControl(_ rules: CacheRules) -> ResponseCacheControl { ResponseCacheControl(fields, rules) }
 
   /// The value of its Date field, or when it was received if that is missing or unreadable (RFC 9110 §6.6.1).
   public var date: Timestamp {
     fields.first(.date).flatMap { HTTPDate.parse($0, now: responseTime) } ?? responseTime
   }
+}
+
+/// The fields of a response that may not be stored and are yet meant for the client that has asked: those that
+/// `private` and `no-cache` name (RFC 9111 §5.2.2.4, §5.2.2.7).
+public func unstorableFields(of response: ResponseHead, rules: CacheRules = .standard) -> Fields {
+  let names = ResponseCacheControl(response.fields, rules).unstorableFields
+  var result = Fields()
+  guard !names.isEmpty else { return result }
+  var endToEnd = response.fields
+  endToEnd.removeHopByHop()
+  for name in names {
+    for value in endToEnd.all(name) { result.append(name, value) }
+  }
+  return result
 }
 
 extension FieldName {

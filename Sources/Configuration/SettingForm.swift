@@ -107,6 +107,11 @@ extension SettingForm<String> {
       format: { $0.isEmpty ? "auto" : $0 })
   }
 
+  /// A token that names a field (RFC 9110 §5.1).
+  static var fieldName: Self {
+    SettingForm(expected: "a field name such as CDN-Cache-Control", parse: token, format: { $0 })
+  }
+
   /// A token (RFC 9110 §5.6.2), or `auto`, which is the empty string.
   static var tokenOrAuto: Self {
     SettingForm(

@@ -13,6 +13,8 @@ public struct Settings: Sendable, Equatable {
   public var workers = 0
   /// What `Via` and `Cache-Status` call this instance, a token; empty until `resolved()` makes up a unique one.
   public var name = ""
+  /// Whether origins are out of reach by decision: what is stored is served whatever its age, the rest not at all.
+  public var offline = false
   public var cache = Cache()
   public var fills = Fills()
   public var upstream = Upstream()
@@ -38,6 +40,8 @@ public struct Settings: Sendable, Equatable {
     public var memory = 256 << 20
     /// Bodies up to this many bytes go to the memory tier and to pack files; larger ones get a file each.
     public var smallBody = 64 << 10
+    /// Whether Cache-Status names the cache key (RFC 9211 §2.7).
+    public var statusKey = false
     /// The longest that written data waits for a sync to disk: what a power loss may cost.
     public var syncInterval = Duration.seconds(5)
     /// The share of `size` at which eviction begins.
@@ -186,6 +190,12 @@ public struct Settings: Sendable, Equatable {
     public var heuristicMax = Duration.seconds(86_400)
     /// Whether a body whose end is marked only by the connection's close is stored.
     public var storeCloseDelimited = false
+    /// Whether a response with Set-Cookie is stored.
+    public var storeSetCookie = true
+    /// How long a stale response may stand in for a failing origin where nothing is said; zero is never.
+    public var staleIfError = Duration.zero
+    /// Fields that stand in for Cache-Control (RFC 9213), most applicable first; tokens.
+    public var targetedFields: [String] = []
   }
 
   /// What a completed object is compared with, beside `Repr-Digest`, `Content-Digest` and `Digest`.

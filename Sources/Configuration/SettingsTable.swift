@@ -92,6 +92,9 @@ public enum SettingsTable {
     Setting("admin", \.admin, .addressOrOff, "Address of the administrative listener (health, metrics), or off."),
     Setting("workers", \.workers, .count(through: 1024), "Worker threads; 0 is one for each core."),
     Setting("name", \.name, .tokenOrAuto, "Name of this instance in Via and Cache-Status; auto makes up a unique one."),
+    Setting(
+      "offline", \.offline, .flag,
+      "Whether nothing is asked of origins: what is stored is served whatever its age, else 504 is given."),
   ]
 
   private static let cache: [Setting] = [
@@ -103,6 +106,7 @@ public enum SettingsTable {
     Setting(
       "cache.small_body", \.cache.smallBody, .size(through: 1 << 20),
       "Bodies up to this size are kept in memory and in pack files; larger ones get a file each."),
+    Setting("cache.status_key", \.cache.statusKey, .flag, "Whether Cache-Status names the cache key."),
     Setting(
       "cache.sync_interval", \.cache.syncInterval, .time(.milliseconds(100)),
       "How often written data is synced to disk: what a power loss may cost."),
@@ -243,6 +247,14 @@ public enum SettingsTable {
     Setting(
       "freshness.store_close_delimited", \.freshness.storeCloseDelimited, .flag,
       "Whether a body whose end only the connection's close marks is stored."),
+    Setting(
+      "freshness.store_set_cookie", \.freshness.storeSetCookie, .flag, "Whether a response with Set-Cookie is stored."),
+    Setting(
+      "freshness.stale_if_error", \.freshness.staleIfError, .time(),
+      "How long a stale response may stand in for a failing origin where nothing is said; 0s is never."),
+    Setting(
+      "freshness.targeted_fields", \.freshness.targetedFields, listOf: .fieldName,
+      "Fields that stand in for Cache-Control where a response has them, such as CDN-Cache-Control."),
     Setting(
       "integrity.content_md5", \.integrity.contentMD5, .flag,
       "Whether a completed object is compared with the Content-MD5 of a 200."),

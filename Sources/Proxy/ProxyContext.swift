@@ -24,7 +24,7 @@ public final class ProxyContext: Sendable {
   public let observer: @Sendable (RequestRecord) -> Void
   let access: AccessRules
   let clients = AddressCounts()
-  let rules: FreshnessRules
+  let rules: CacheRules
   let collapser = Collapser()
   /// Keys whose last response could not be shared: nobody waits for them.
   let passMemory: KeyMemory
@@ -46,9 +46,12 @@ public final class ProxyContext: Sendable {
     self.observer = observer
     fills = FillTable(store: store, settings: settings, clock: clock, log: log)
     access = AccessRules(settings)
-    rules = FreshnessRules(
+    rules = CacheRules(
       heuristicFraction: settings.freshness.heuristicFraction,
-      heuristicMaximum: settings.freshness.heuristicMax.components.seconds)
+      heuristicMaximum: settings.freshness.heuristicMax.components.seconds,
+      targetedFields: settings.freshness.targetedFields.compactMap { FieldName($0) },
+      storesSetCookie: settings.freshness.storeSetCookie,
+      staleIfError: settings.freshness.staleIfError.components.seconds)
     passMemory = KeyMemory(seconds: settings.fills.passMemory.inSeconds)
     unstable = KeyMemory(seconds: settings.fills.passMemory.inSeconds)
   }

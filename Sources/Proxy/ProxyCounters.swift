@@ -16,6 +16,8 @@ public final class ProxyCounters: Sendable {
   public let misses = Counter()
   public let passes = Counter()
   public let tunnels = Counter()
+  /// Stale responses that were validated while they were being served.
+  public let backgroundValidations = Counter()
   public let bodyBytes = Counter()
   public let bodyBytesFromCache = Counter()
   public let bodyBytesFromUpstream = Counter()

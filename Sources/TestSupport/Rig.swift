@@ -134,6 +134,19 @@ public func withRig(_ body: (Rig) throws -> Void) throws {
   try rig.demandNoReport()
 }
 
+/// A stage that the tests of a suite share.
+public func withSharedRig(_ body: (Rig) async throws -> Void) async throws {
+  let rig = try Rig()
+  defer { rig.takeDown() }
+  do {
+    try await body(rig)
+  } catch {
+    try rig.demandNoReport()
+    throw HarnessError("\(error)\n---\n\(rig.diagnosis)")
+  }
+  try rig.demandNoReport()
+}
+
 /// What a test expects; unlike an assertion it ends the test, and its error carries what the peers have to say.
 public func demand(_ condition: Bool, _ what: @autoclosure () -> String) throws {
   if !condition { throw HarnessError(what()) }

@@ -117,9 +117,9 @@ import Testing
 
   @Test func followTheOperatorsHeuristics() {
     let response = stored(["Date: {0}", "Last-Modified: {-1000}"])
-    let none = FreshnessRules(heuristicFraction: 0, heuristicMaximum: 100)
+    let none = CacheRules(heuristicFraction: 0, heuristicMaximum: 100)
     #expect(freshness(of: response, now: start, rules: none).lifetime == 0)
-    let short = FreshnessRules(heuristicFraction: 0.5, heuristicMaximum: 100)
+    let short = CacheRules(heuristicFraction: 0.5, heuristicMaximum: 100)
     #expect(freshness(of: response, now: start, rules: short).lifetime == 100)
   }
 }

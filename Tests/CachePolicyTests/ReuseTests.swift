@@ -133,6 +133,7 @@ import Testing
     Row("9111 5.2.2.10", "s-maxage=60, stale-if-error=99", .error, false),
     Row("9111 5.2.2.2", "must-revalidate", .disconnected, false),
     Row("9111 5.2.1.4", "stale-if-error=99", ["Cache-Control: no-cache"], .error, false),
+    Row("9111 5.2.1 advice, where nobody can be asked", "foo", ["Cache-Control: no-cache"], .disconnected, true),
     Row("9111 5.2.1.1", "stale-while-revalidate=99", ["Cache-Control: max-age=60"], .revalidating, false),
     Row("9111 5.2.1.3", "stale-while-revalidate=99", ["Cache-Control: min-fresh=1"], .revalidating, false),
   ]
@@ -141,5 +142,17 @@ import Testing
     let response = stored(["Date: {0}", "Cache-Control: max-age=60, \(row.directives)"])
     let found = mayServeStale(response, for: request(row.request), on: row.occasion, now: start + 100)
     #expect(found == row.expected, "RFC \(row.section)")
+  }
+
+  /// RFC 9111 §4.2.4: by configuration, where neither response nor request say anything.
+  @Test(
+    arguments: [
+      ("foo", 40, true), ("foo", 39, false), ("stale-if-error=39", 99, false), ("stale-if-error=40", 1, true),
+      ("must-revalidate", 99, false),
+    ] as [(String, Int64, Bool)])
+  func followsTheSetting(_ directives: String, _ seconds: Int64, _ expected: Bool) {
+    let response = stored(["Date: {0}", "Cache-Control: max-age=60, \(directives)"])
+    let rules = CacheRules(staleIfError: seconds)
+    #expect(mayServeStale(response, for: request(), on: .error, now: start + 100, rules: rules) == expected)
   }
 }

@@ -66,7 +66,8 @@ import Testing
     Row("9111 5.2.2.3", .mustUnderstand, ["Cache-Control: max-age=60, no-store, must-understand"], status: 499),
     Row("9111 3 last note", .notReusable, ["Cache-Control: max-age=0"]),
     Row("9111 3 last note", .notReusable, ["Date: {0}"]),
-    Row("9111 3 last note", .notReusable, ["Date: {0}", "Age: 100", fresh]),
+    Row("9111 4.2.4 stale on arrival may serve max-stale", ["Date: {0}", "Age: 100", fresh]),
+    Row("5861 4 stale on arrival may serve errors", ["Cache-Control: max-age=0, stale-if-error=9"]),
     Row("9111 4.3 stale but can be validated", ["Cache-Control: max-age=0", "ETag: W/\"a\""]),
     Row("9111 4.3 stale but can be validated", ["Expires: 0", "Last-Modified: {-9}"]),
     Row("9110 15.1", ["Last-Modified: {-1000}"]),
@@ -89,6 +90,48 @@ import Testing
     let found = storability(
       of: response(row.status, row.lines), to: request(row.request, method: row.method), now: start)
     #expect(found == row.expected, "RFC \(row.section): \(row.lines)")
+  }
+
+  /// RFC 9110 §9.3.3.
+  @Test(arguments: [
+    (200, ["Cache-Control: max-age=60", "Content-Location: /"], true),
+    (200, ["Expires: {9}", "Content-Location: http://h/"], true),
+    (200, ["Expires: {9}", "Content-Location: http://h/#part"], true),
+    (201, ["Cache-Control: max-age=60", "Content-Location: /"], false),
+    (200, ["Cache-Control: max-age=60"], false),
+    (200, ["Last-Modified: {-9000}", "Content-Location: /"], false),
+    (200, ["Cache-Control: max-age=60", "Content-Location: /x"], false),
+    (200, ["Cache-Control: max-age=60", "Content-Location: http://other/"], false),
+    (200, ["Cache-Control: max-age=60", "Content-Location: /", "Content-Location: /"], false),
+  ])
+  func aPostMayAnswerAGet(_ status: Int, _ lines: [String], _ expected: Bool) throws {
+    let target = try target("http://h/")
+    #expect(answersLaterGet(response(status, lines), to: .post, target: target) == expected)
+    #expect(!answersLaterGet(response(status, lines), to: .put, target: target))
+  }
+
+  /// RFC 9111 §7.3, RFC 9213 §2.2: what the rules of one cache change.
+  @Test func dependsOnTheRules() {
+    let withCookie = response(200, [Self.fresh, "Set-Cookie: a=b"])
+    let strict = CacheRules(storesSetCookie: false)
+    #expect(storability(of: withCookie, to: request(), now: start, rules: strict) == .refuse(.setCookie))
+    let targeted = CacheRules(targetedFields: ["CDN-Cache-Control"])
+    let both = response(200, ["CDN-Cache-Control: max-age=60", "Cache-Control: no-store"])
+    #expect(storability(of: both, to: request(), now: start, rules: targeted) == .store)
+    #expect(storability(of: both, to: request(), now: start) == .refuse(.noStore))
+    let expired = response(200, ["CDN-Cache-Control: x", "Expires: {60}"])
+    #expect(storability(of: expired, to: request(), now: start, rules: targeted) == .refuse(.notReusable))
+  }
+
+  /// RFC 9111 §5.2.2.4, §5.2.2.7.
+  @Test func keepsApartWhatIsItsClientsAlone() {
+    let named = [
+      "Cache-Control: private=\"set-cookie\", no-cache=\"a, keep-alive\"", "Set-Cookie: x=y", "A: 1", "B: 2",
+    ]
+    let found = unstorableFields(of: response(200, named + ["Keep-Alive: 1"]))
+    #expect(
+      found.map(\.name.lowercased) == ["set-cookie", "a"] || found.map(\.name.lowercased) == ["a", "set-cookie"])
+    #expect(unstorableFields(of: response(200, [Self.fresh, "A: 1"])).isEmpty)
   }
 
   /// With explicit freshness, without any but with a heuristic, and never.

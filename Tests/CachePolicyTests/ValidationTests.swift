@@ -172,6 +172,21 @@ import Testing
   }
 }
 
+/// RFC 9111 §3: what an update has forbidden is not stored any more.
+@Suite struct StayingStored {
+  @Test(arguments: [
+    ("max-age=60", true), ("no-cache", true), ("no-store", false), ("no-store, must-understand", true),
+    ("private", false), ("private=\"a\"", true), ("private=\"vary\"", false), ("foo=\"", false),
+  ])
+  func dependsOnTheDirectives(_ control: String, _ expected: Bool) {
+    #expect(mayStayStored(stored(["Cache-Control: \(control)"])) == expected)
+  }
+
+  @Test func dependsOnVary() {
+    #expect(!mayStayStored(stored(["Vary: *"])) && mayStayStored(stored(["Vary: A"])))
+  }
+}
+
 @Suite struct HeadUpdates {
   @Test(arguments: [
     (200, ["ETag: \"a\"", "Content-Length: 9"], "updated"), (200, ["X: 1"], "updated"),

@@ -10,7 +10,8 @@ extension CachedRequest {
     servedForm(
       of: entry.response, for: request, isComplete: entry.representation.isComplete,
       length: entry.representation.total,
-      rules: CodingRules(encodes: settings.coding.gzip, minimum: settings.coding.gzipMinimum))
+      rules: CodingRules(encodes: settings.coding.gzip, minimum: settings.coding.gzipMinimum),
+      cacheRules: context.rules)
   }
 }
 

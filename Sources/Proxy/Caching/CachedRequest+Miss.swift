@@ -6,20 +6,29 @@ import Diagnostics
 import EventLoop
 import Fill
 import HTTPMessage
-import HTTPWire
 import Spans
 import Store
 import Upstream
 
 extension CachedRequest {
   /// Goes upstream for what is not stored, unless another request for the same is on its way already.
-  func miss(_ reason: ForwardReason) async -> Attempt {
-    guard request.method == .get else {
-      await pass(.head(reason))
+  ///
+  /// - Parameter siblings: what is stored for other values of the fields that Vary nominates. The origin is told of
+  ///   them, so that it can choose one for this request too (RFC 9111 §4.1, §4.3.1).
+  /// - Parameter stale: the stored response that is out of date and has nothing to validate it by.
+  func miss(
+    _ reason: ForwardReason, siblings: [StoredEntry] = [], stale: StoredEntry? = nil
+  ) async -> Attempt {
+    switch request.method {
+    case .get: break
+    case .head: return await askHead(reason)
+    case _:
+      // Only the answer to an unsafe request comes here, when its body cannot be had.
+      await pass(.originAnswer(reason))
       return .answered
     }
     var lead: Collapser.Lead?
-    switch await standing() {
+    switch await standing(reason) {
     case .alone: break
     case .leads(let taken): lead = taken
     case .lookAgain: return .lookAgain
@@ -34,10 +43,26 @@ extension CachedRequest {
       fields.set(.range, ranges[0].fieldValue)
       isCut = true
     }
+    let choices = offered(siblings)
+    if !choices.isEmpty { fields.append(contentsOf: conditionalFields(for: choices.map(\.response))) }
     do {
-      return await take(try await ask(fields), reason, isCut: isCut, lead: lead)
+      let answer = try await ask(fields)
+      if StaleOccasion.isFailure(answer.head.status),
+        let attempt = await serveInsteadOfFailure(stale, reason, status: answer.head.status)
+      {
+        answer.exchange.abandon()
+        return attempt
+      }
+      if answer.head.status == 304, !choices.isEmpty { return await serveChosen(answer, among: choices, reason) }
+      return await take(answer, reason, isCut: isCut, lead: lead, stale: stale)
     } catch {
-      await transaction.fail(error, status: CacheStatus(.forwarded(reason), detail: error.token))
+      if StaleOccasion.isFailure(error.status),
+        let attempt = await serveInsteadOfFailure(stale, reason, status: nil)
+      {
+        return attempt
+      }
+      let status = CacheStatus(.forwarded(reason, collapsed: waitedInVain), detail: error.token)
+      await transaction.fail(error, status: status)
       return .answered
     }
   }
@@ -60,7 +85,7 @@ extension CachedRequest {
   }
 
   /// Whether to go upstream or to wait for who is on the way: once, and not for what could not be shared last time.
-  func standing() async -> UpstreamStanding {
+  func standing(_ reason: ForwardReason) async -> UpstreamStanding {
     transaction.goesUpstream()
     guard !hasWaited, !context.passMemory.contains(key) else { return .alone }
     let deadline = Deadline.after(seconds: settings.fills.collapseTimeout.inSeconds)
@@ -68,6 +93,7 @@ extension CachedRequest {
     case .leads(let lead): return .leads(lead)
     case .waited, .slow:
       hasWaited = true
+      waitedFor = reason
       return .lookAgain
     }
   }
@@ -100,7 +126,7 @@ extension CachedRequest {
       hasWaited = true
       return .lookAgain
     }
-    switch await storable(answer, reason) {
+    switch await admission.judge(answer, reason) {
     case .pass(let refusal):
       // RFC 9111 §4.3.3: the full response is the answer now, so what is stored for the request is out of date.
       if let stale, head.status < 300 { context.store.remove(stale) }
@@ -114,7 +140,7 @@ extension CachedRequest {
       } else {
         context.counters.passes.add()
         await Relay(transaction, exchange: answer.exchange, acceptsTrailers: forwarded.acceptsTrailers)
-          .run(head, status: .passed(refusal))
+          .run(head, status: .passed(refusal, collapsed: waitedInVain))
       }
       return .answered
     case .body(let body):
@@ -123,108 +149,24 @@ extension CachedRequest {
     }
   }
 
-  /// The part of a representation that an exchange's body will bring.
-  struct IncomingBody {
-    let validator: Validator
-    let lower: UInt64
-    let upper: UInt64?
-    let total: UInt64?
-    let reservation: Reservation
-  }
-
-  /// What becomes of a response's body.
-  private enum Storing {
-    case body(IncomingBody)
-    case pass(PassReason)
-  }
-
-  /// Whether the response may become a fill, by RFC 9111 and by what the store can take.
-  private func storable(_ answer: OriginAnswer, _ reason: ForwardReason) async -> Storing {
-    switch storability(of: answer.head, to: answer.asked, now: answer.responseTime, rules: context.rules) {
-    case .refuse(let refusal): return .pass(.refused(refusal, reason))
-    case .store: break
-    }
-    let validator = validator(of: answer.head.fields, responseTime: answer.responseTime)
-    let lower: UInt64
-    let upper: UInt64?
-    let total: UInt64?
-    if let range = answer.contentRange {
-      guard validator.isStrong, let known = range.total else { return .pass(.partialUnvalidated(reason)) }
-      (lower, upper, total) = (range.span.lower, range.span.upper, known)
-    } else {
-      lower = 0
-      switch answer.exchange.responseFraming {
-      case .none: (upper, total) = (0, 0)
-      case .length(let length): (upper, total) = (length, length)
-      case .chunked: (upper, total) = (nil, nil)
-      case .untilClose:
-        guard settings.freshness.storeCloseDelimited else { return .pass(.closeDelimited(reason)) }
-        (upper, total) = (nil, nil)
-      }
-    }
-    // Where the rest could not be asked for again, room for all of it is made sure of first (design: Space).
-    let window = UInt64(settings.cache.smallBody)
-    let needed = (upper ?? window) - min(lower, upper ?? window)
-    // A body that cannot even begin is relayed from this very exchange, and nothing is asked for twice.
-    let first = validator.isStrong ? min(needed, FillRunner.reservationWindow) : needed
-    guard let reservation = await context.store.makeRoom(for: first) else {
-      return .pass(.noSpace(reason))
-    }
-    return .body(
-      IncomingBody(validator: validator, lower: lower, upper: upper, total: total, reservation: reservation))
-  }
-
   /// Stores the response, begins the fill of its body, and serves the request as a reader of it.
-  private func store(
-    _ answer: OriginAnswer, _ body: IncomingBody, _ reason: ForwardReason, lead: Collapser.Lead?
+  func store(
+    _ answer: OriginAnswer, _ body: Admission.IncomingBody, _ reason: ForwardReason, lead: Collapser.Lead?
   ) async -> Attempt {
-    let response = StoredResponse(
-      storing: answer.head, to: answer.asked, requestTime: answer.requestTime, responseTime: answer.responseTime)
-    let representation =
-      await known(body, response)
-      ?? context.store.makeRepresentation(validator: body.validator, total: body.total)
-    let entry = context.store.add(response, for: key, representation: representation)
-    await boundVariants()
-    let supply = Supply(entry: entry, parts: transaction.parts, source: source)
-    // Known as a reader before the fill looks for one.
-    let reader = supply.reader(of: ByteSpan(body.lower, body.upper ?? .max))
-    supply.begin(
-      ByteSpan(body.lower, body.upper ?? .max),
-      opened: OpenedExchange(
-        exchange: answer.exchange, offset: body.lower, upper: body.upper, total: body.total),
-      reservation: body.reservation)
+    let admitted = await admission.store(answer, body)
     lead?.end()
-    var selection = select(from: entry)
+    ownFields = unstorableFields(of: answer.head, rules: context.rules)
+    var selection = select(from: admitted.entry)
     // RFC 9110 §14.2: Range may be ignored; what lies far behind would keep the client waiting for its first byte.
     if answer.head.status == 200, case .part(let span) = selection, span.lower > settings.fills.rangeSkip {
       selection = .whole
     }
-    let status = CacheStatus(.forwarded(reason, stored: true))
-    let attempt = await respond(entry, selection, supply, status, isFromOrigin: true)
-    withExtendedLifetime(reader) {}
+    let status = CacheStatus(
+      .forwarded(reason, status: answer.head.status, stored: true, collapsed: waitedInVain),
+      ttl: timeToLive(of: admitted.entry))
+    let attempt = await respond(admitted.entry, selection, admitted.supply, status, isFromOrigin: true)
+    withExtendedLifetime(admitted.reader) {}
     return attempt
-  }
-}
-
-extension CachedRequest {
-  /// The representation that is stored already under the same strong validator: its bytes are the same ones
-  /// (RFC 9111 §3.4), and none of them is fetched again.
-  private func known(_ body: IncomingBody, _ response: StoredResponse) async -> Representation? {
-    guard body.validator.isStrong else { return nil }
-    return await context.store.entries(for: key).first { entry in
-      entry.response.nominated == response.nominated && entry.representation.validator == body.validator
-        && (body.total == nil || entry.representation.total == body.total) && !entry.representation.isSuperseded
-        && entry.response.fields.combined(.contentEncoding) == response.fields.combined(.contentEncoding)
-    }?.representation
-  }
-
-  /// One key holds a bounded number of variants: the one validated longest ago goes.
-  private func boundVariants() async {
-    let entries = await context.store.entries(for: key)
-    guard entries.count > settings.limits.variants else { return }
-    if let oldest = entries.min(by: { $0.response.responseTime < $1.response.responseTime }) {
-      context.store.remove(oldest)
-    }
   }
 }
 

@@ -24,7 +24,8 @@ extension CachedRequest {
     context.store.touch(entry)
     let served = entry.response.served(as: form(of: entry))
     if case .notModified = evaluateConditionals(of: request, against: served, now: context.now) {
-      let head = ResponseHead(status: 304, fields: notModifiedFields(of: served))
+      var head = ResponseHead(status: 304, fields: notModifiedFields(of: served))
+      head.fields.append(contentsOf: ownFields)
       transaction.send(aged(head, entry), framing: .none, status: status, upstream: true)
       count(status)
       await transaction.end()
@@ -47,7 +48,7 @@ extension CachedRequest {
       guard await supply.waitForEnd(of: range) else { return await restart(entry) }
       selection = entry.representation.total == nil ? selection : select(from: entry)
     }
-    if request.method == .get {
+    if request.method != .head {
       let isMissing = await isAnythingMissing(of: selection, entry)
       if isMissing, RequestCacheControl(request.fields).onlyIfCached { return await answerUncached() }
       if isMissing, !isFromOrigin, await isLost(selection, entry, supply) { return await miss(.partial) }
@@ -64,7 +65,7 @@ extension CachedRequest {
     }
     let total = entry.representation.total
     var opening: StoredBytes?
-    if request.method == .get, !isFromOrigin, let first = selection.spans(total: total).first,
+    if request.method != .head, !isFromOrigin, let first = selection.spans(total: total).first,
       case .present = await entry.representation.presence(at: first.lower, upTo: first.upper)
     {
       // Taken before the head goes out: what was lost behind the store's back must not be promised.
@@ -81,6 +82,7 @@ extension CachedRequest {
     var head = ResponseHead(
       status: entry.response.status, reason: entry.response.reason, fields: entry.response.served(as: form).fields)
     if !isFromOrigin { head = aged(head, entry) }
+    if !ownFields.isEmpty { head.fields.append(contentsOf: ownFields) }
     if entry.response.status == 200, entry.representation.validator.isStrong, !head.fields.contains(.acceptRanges) {
       head.fields.set(.acceptRanges, "bytes")
     }
@@ -90,7 +92,9 @@ extension CachedRequest {
       let length = form.isTransformed ? nil : total
       let framing = head.status == 204 ? OutgoingFraming.none : length.map { .length($0) } ?? .unknownLength
       transaction.send(head, framing: framing, status: status, upstream: true)
-      if request.method == .get { return await finish(await sender.send(ByteSpan(0, total ?? .max), opening: opening)) }
+      if request.method != .head {
+        return await finish(await sender.send(ByteSpan(0, total ?? .max), opening: opening))
+      }
     case .part(let span):
       return await sendPart(span, total: total, head, status, sender, opening)
     case .awaitsTotal(.bounded(let first, let last)):
@@ -175,7 +179,7 @@ extension CachedRequest {
     return .attempt(.answered)
   }
 
-  private func isAnythingMissing(of selection: RangeSelection, _ entry: StoredEntry) async -> Bool {
+  func isAnythingMissing(of selection: RangeSelection, _ entry: StoredEntry) async -> Bool {
     let total = entry.representation.total
     if entry.representation.isComplete { return false }
     for span in selection.spans(total: total) where !(await entry.representation.gaps(in: span, limit: 1).isEmpty) {
@@ -262,8 +266,9 @@ extension CachedRequest {
 
   private func count(_ status: CacheStatus) {
     switch status.handling {
-    case .hit: context.counters.hits.add()
     case .forwarded(.partial, _, _, _): context.counters.partialHits.add()
+    // A response that another has fetched costs upstream nothing.
+    case .hit, .forwarded(_, _, _, true): context.counters.hits.add()
     case .forwarded, .local: context.counters.misses.add()
     }
   }

@@ -12,10 +12,8 @@ import Upstream
 extension CachedRequest {
   /// Validates a stored response before it is served (RFC 9111 §4.3).
   func validate(_ entry: StoredEntry, _ reason: ValidationReason) async -> Attempt {
-    guard request.method == .get else {
-      await pass(.head(reason.forwardReason))
-      return .answered
-    }
+    if reason == .stale, let attempt = await serveWhileValidating(entry) { return attempt }
+    guard request.method == .get else { return await askHead(reason.forwardReason, stale: entry) }
     let supply = Supply(entry: entry, parts: transaction.parts, source: source)
     let selection = select(from: entry)
     switch await firstGap(in: selection, of: entry, supply) {
@@ -89,7 +87,9 @@ extension CachedRequest {
       case .body(var opened):
         opened.bridged = bridged
         let response = updated(
-          entry.response, with: answer.head, to: forwarded.head, requestTime: requestTime, responseTime: context.now)
+          entry.response, with: answer.head, to: forwarded.head, requestTime: requestTime, responseTime: context.now,
+          rules: context.rules)
+        ownFields = unstorableFields(of: answer.head, rules: context.rules)
         return .body(opened, context.store.update(entry, response))
       case .changed(let why):
         context.log.info("\(key.text): the representation changed at the origin: \(why)")
@@ -129,46 +129,74 @@ extension CachedRequest {
 
   /// A conditional request with the client's own range, so that a change does not bring more than was asked.
   private func validateWhole(_ entry: StoredEntry, _ reason: ValidationReason) async -> Attempt {
-    let conditions = conditionalFields(for: [entry.response])
-    guard !conditions.isEmpty else { return await miss(reason.forwardReason) }
+    var fields = source.fields
+    // RFC 9111 §4.3.2: the client's tags go along, so that one question serves both.
+    let own = asksPlainly || request.fields.contains(.range) ? Fields() : request.fields
+    let conditions = conditionalFields(for: [entry.response], client: own)
+    guard !conditions.isEmpty else { return await miss(reason.forwardReason, stale: entry) }
     var lead: Collapser.Lead?
-    switch await standing() {
+    switch await standing(reason.forwardReason) {
     case .alone: break
     case .leads(let taken): lead = taken
     case .lookAgain: return .lookAgain
     }
     defer { lead?.end() }
-    var fields = source.fields
     if case .bytes(let ranges) = RangeField.parse(request.fields, limit: settings.limits.ranges), ranges.count == 1 {
       fields.set(.range, ranges[0].fieldValue)
     }
     fields.append(contentsOf: conditions)
     do {
       let answer = try await ask(fields)
-      let head = answer.head
-      guard head.status == 304 else {
+      if StaleOccasion.isFailure(answer.head.status),
+        let attempt = await serveInsteadOfFailure(entry, reason.forwardReason, status: answer.head.status)
+      {
+        answer.exchange.abandon()
+        return attempt
+      }
+      guard answer.head.status == 304 else {
         return await take(answer, reason.forwardReason, isCut: false, lead: lead, stale: entry)
       }
-      answer.exchange.finish()
-      guard !freshened(by: head, among: [entry.response], now: answer.responseTime).isEmpty else {
-        // A 304 about something else says nothing about what is stored: it goes, and the origin is asked plainly.
-        context.store.remove(entry)
-        return .changed
-      }
-      let response = updated(
-        entry.response, with: head, to: forwarded.head, requestTime: answer.requestTime,
-        responseTime: answer.responseTime)
-      let freshEntry = context.store.update(entry, response)
-      lead?.end()
-      let status = CacheStatus(.forwarded(reason.forwardReason, status: 304), ttl: timeToLive(of: freshEntry))
-      return await serve(freshEntry, status)
+      return await take304(answer, entry, reason.forwardReason)
     } catch {
+      if StaleOccasion.isFailure(error.status),
+        let attempt = await serveInsteadOfFailure(entry, reason.forwardReason, status: nil)
+      {
+        return attempt
+      }
       await transaction.fail(error, status: CacheStatus(.forwarded(reason.forwardReason), detail: error.token))
       return .answered
     }
   }
 
-  private func timeToLive(of entry: StoredEntry) -> Int64 {
-    freshness(of: entry.response, now: context.now, rules: context.rules).timeToLive
+  /// A 304 is about the stored response, or about what the client has, or about neither (RFC 9111 §4.3.3, §4.3.4).
+  private func take304(_ answer: OriginAnswer, _ entry: StoredEntry, _ reason: ForwardReason) async -> Attempt {
+    let named = validator(of: answer.head.fields, responseTime: answer.responseTime)
+    if named == .none, answer.asked.fields.all(.ifNoneMatch).contains(where: { $0.bytes.contains(ASCII.comma) }) {
+      // It names none of the tags that it was asked about: only the stored one is asked about next.
+      answer.exchange.finish()
+      asksPlainly = true
+      return .lookAgain
+    }
+    if answer.freshens(entry) {
+      answer.exchange.finish()
+      return await serveFreshened(entry, by: answer, reason)
+    }
+    // Whatever it is about, it is not what is stored.
+    context.store.remove(entry)
+    if isClients(answer.head) {
+      context.counters.passes.add()
+      await Relay(transaction, exchange: answer.exchange).run(answer.head, status: .passed(.clientsOwn(reason)))
+      return .answered
+    }
+    answer.exchange.finish()
+    return .changed
+  }
+
+  /// Whether a 304 is about a tag that the client itself has asked about.
+  private func isClients(_ notModified: ResponseHead) -> Bool {
+    guard let value = notModified.fields.first(.etag), let tag = EntityTag.parse(value),
+      case .tags(let own) = EntityTagList.parse(request.fields, .ifNoneMatch)
+    else { return false }
+    return own.contains { $0.weakMatches(tag) }
   }
 }

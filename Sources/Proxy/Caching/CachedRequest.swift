@@ -20,6 +20,14 @@ final class CachedRequest {
   var hasWaited = false
   /// Whether the origin's partial answers turned out wrong, so that it is asked for the whole.
   var avoidsRanges = false
+  /// Whether the origin is asked without the tags of what is stored, because its answer to them made no sense.
+  var asksPlainly = false
+  /// Why this request would have gone upstream, had another not been on its way already.
+  var waitedFor: ForwardReason?
+  /// What the origin's answer has for this client alone, as it may not be stored.
+  var ownFields = Fields()
+  /// Whether the origin's answer is there already and must not be asked for again.
+  private var isAnswered = false
   private var restarts = 0
   /// The age that the decision to serve an entry has found already.
   var knownAge: (entry: StoredEntry, age: Int64)?
@@ -28,11 +36,16 @@ final class CachedRequest {
   var request: RequestHead { transaction.request }
   var settings: Settings { transaction.context.settings }
 
+  var admission: Admission { Admission(parts: transaction.parts, key: key, source: source) }
+  /// The `collapsed` parameter of a response that this request had to fetch itself (RFC 9211 §2.6).
+  var waitedInVain: Bool? { waitedFor == nil ? nil : false }
+
   init(_ transaction: Transaction, _ forwarded: ForwardedRequest) {
     self.transaction = transaction
     self.forwarded = forwarded
     key = CacheKey(forwarded.target)
     source = FillSource(target: forwarded.target, fields: forwarded.fields)
+    transaction.cacheKey = key
   }
 
   /// How one attempt ended.
@@ -70,11 +83,12 @@ final class CachedRequest {
   }
 
   private func attempt() async -> Attempt {
+    if settings.offline { return await attemptOffline() }
     let entries = await context.store.entries(for: key)
     let now = context.now
     guard let index = selectVariant(request.fields, among: entries.map(\.response)) else {
       guard !RequestCacheControl(request.fields).onlyIfCached else { return await answerUncached() }
-      return await miss(entries.isEmpty ? .uriMiss : .varyMiss)
+      return await miss(entries.isEmpty ? .uriMiss : .varyMiss, siblings: entries)
     }
     let entry = entries[index]
     switch evaluateConditionals(of: request, against: entry.response, now: now) {
@@ -86,7 +100,9 @@ final class CachedRequest {
     switch reuse(entry.response, for: request, now: now, rules: context.rules) {
     case .serve(let age, let ttl):
       knownAge = (entry, age)
-      return await serve(entry, CacheStatus(.hit, ttl: ttl))
+      // RFC 9211 §2.6: it has waited for another's response, and that is it.
+      let handling = waitedFor.map { CacheStatus.Handling.forwarded($0, collapsed: true) } ?? .hit
+      return await serve(entry, CacheStatus(handling, ttl: ttl, detail: ttl > 0 ? nil : "max-stale"))
     case .validate(let reason):
       return await validate(entry, reason)
     case .forward(let reason):
@@ -104,8 +120,29 @@ final class CachedRequest {
     return .answered
   }
 
+  /// Stores the answer to an unsafe request that may answer later ones (RFC 9110 §9.3.3), and serves it.
+  func keep(_ answer: OriginAnswer) async {
+    isAnswered = true
+    switch await admission.judge(answer, .method) {
+    case .pass(let refusal):
+      await Relay(transaction, exchange: answer.exchange).run(answer.head, status: .passed(refusal))
+    case .body(let body):
+      switch await store(answer, body, .method, lead: nil) {
+      case .answered: break
+      case .lookAgain, .changed: await failAfterAnswer()
+      }
+    }
+  }
+
+  /// What was to be answered from the store is not there, and an unsafe request is not sent twice (RFC 9110 §9.2.2).
+  private func failAfterAnswer() async {
+    await transaction.answer(
+      ErrorPage(status: 502, reason: "the origin's response broke off"), status: .passed(.originAnswer(.method)))
+  }
+
   /// Relays the client's own request.
   func pass(_ reason: PassReason) async {
+    if isAnswered { return await failAfterAnswer() }
     await Pass(transaction, forwarded, reason: reason).run()
   }
 

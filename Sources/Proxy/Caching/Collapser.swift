@@ -58,6 +58,16 @@ final class Collapser: Sendable {
     return ended ? .waited : .slow
   }
 
+  /// Leads for `key`; nil where somebody does so already.
+  func lead(_ key: CacheKey) -> Lead? {
+    let isFirst = state.withLock { state in
+      guard state.waiting[key] == nil else { return false }
+      state.waiting[key] = []
+      return true
+    }
+    return isFirst ? Lead(collapser: self, key: key) : nil
+  }
+
   private func release(_ id: UInt64, of key: CacheKey) {
     let waiter = state.withLock { state -> Waiter? in
       guard let index = state.waiting[key]?.firstIndex(where: { $0.id == id }) else { return nil }

@@ -1,7 +1,9 @@
 // The head of an origin's final response, with what was asked and when.
 
+import CachePolicy
 import HTTPMessage
 import Spans
+import Store
 import Upstream
 
 /// An exchange whose head has come and whose body is still to be read.
@@ -21,6 +23,17 @@ struct OriginAnswer {
 
   /// Whether the request had a condition that a 304 answers (RFC 9110 §15.4.5).
   var isConditional: Bool { asked.fields.contains(.ifNoneMatch) || asked.fields.contains(.ifModifiedSince) }
+
+  /// Whether this 304 is about a stored response (RFC 9111 §4.3.4).
+  func freshens(_ entry: StoredEntry) -> Bool {
+    !freshened(by: head, among: [entry.response], now: responseTime).isEmpty
+  }
+
+  /// A stored response as this 304 updates it.
+  func updating(_ entry: StoredEntry, for request: RequestHead, _ rules: CacheRules) -> StoredResponse {
+    updated(
+      entry.response, with: head, to: request, requestTime: requestTime, responseTime: responseTime, rules: rules)
+  }
 
   /// What a 206 brings.
   var contentRange: (span: ByteSpan, total: UInt64?)? {

@@ -25,6 +25,8 @@ enum PassReason: Equatable {
   case partialUnvalidated(ForwardReason)
   /// The origin answered the request for a missing part with something else.
   case originAnswer(ForwardReason)
+  /// The origin answered that what the client has is valid; what is stored is not.
+  case clientsOwn(ForwardReason)
   /// What is stored changed under the request again and again: evicted, replaced, or lost.
   case contended
   /// The validator changed again and again while the response was put together.
@@ -44,6 +46,7 @@ enum PassReason: Equatable {
     case .closeDelimited: "close-delimited"
     case .partialUnvalidated: "partial-unvalidated"
     case .originAnswer: "origin-answer"
+    case .clientsOwn: "client-validated"
     case .contended: "contended"
     case .validatorUnstable: "validator-unstable"
     }
@@ -57,7 +60,7 @@ enum PassReason: Equatable {
     case .precondition: .request
     case .contended: .partial
     case .head(let forward), .refused(_, let forward), .noSpace(let forward), .closeDelimited(let forward),
-      .partialUnvalidated(let forward), .originAnswer(let forward):
+      .partialUnvalidated(let forward), .originAnswer(let forward), .clientsOwn(let forward):
       forward
     }
   }
@@ -65,7 +68,9 @@ enum PassReason: Equatable {
 
 extension CacheStatus {
   /// The status of a response that was relayed.
-  static func passed(_ reason: PassReason) -> CacheStatus {
-    CacheStatus(.forwarded(reason.forward), detail: reason.token)
+  ///
+  /// - Parameter collapsed: false where the request has waited for another's response in vain (RFC 9211 §2.6).
+  static func passed(_ reason: PassReason, collapsed: Bool? = nil) -> CacheStatus {
+    CacheStatus(.forwarded(reason.forward, collapsed: collapsed), detail: reason.token)
   }
 }

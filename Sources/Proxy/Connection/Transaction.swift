@@ -20,6 +20,8 @@ final class Transaction {
   private var awaitsUpstream = false
   /// Called when that is so.
   var noteUpstream: () -> Void = {}
+  /// The key that the store was asked for, for Cache-Status.
+  var cacheKey: CacheKey?
   private let began = ContinuousClock.now
 
   var context: ProxyContext { parts.context }
@@ -72,7 +74,9 @@ final class Transaction {
     if upstream { head.fields.append(.via, context.via(receivedOver: head.version)) }
     // RFC 9110 §6.6.1: a recipient with a clock adds the Date that is missing.
     if !head.fields.contains(.date) { head.fields.set(.date, HTTPDate.format(context.now)) }
-    let own = status.fieldValue(cache: context.settings.name)
+    var status = status
+    if context.settings.cache.statusKey { status.key = cacheKey?.text }
+    let own = status.sent(as: head.status).fieldValue(cache: context.settings.name)
     head.fields.append(.cacheStatus, own)
     record.cacheStatus = own.string
     record.status = head.status

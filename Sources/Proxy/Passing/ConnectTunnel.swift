@@ -1,6 +1,7 @@
 // CONNECT: a tunnel to an allowed port of an allowed destination (RFC 9110 §9.3.6).
 
 import CachePolicy
+import Configuration
 import EventLoop
 import HTTPMessage
 import Upstream
@@ -16,6 +17,10 @@ struct ConnectTunnel {
   }
 
   func run() async {
+    if transaction.context.settings.offline {
+      transaction.response.closesAfterwards()
+      return await transaction.answerOffline()
+    }
     let server: ByteStream
     transaction.goesUpstream()
     do {

@@ -56,12 +56,24 @@ struct ForwardedRequest {
         target: target, fields: ordered, method: request.method, upgrade: upgrade, acceptsTrailers: acceptsTrailers))
   }
 
+  /// A GET of the same target without what belongs to the request's own content.
+  var asGet: ForwardedRequest {
+    var fields = fields
+    for name: FieldName in [.contentLength, .transferEncoding, .contentType, .contentEncoding, .expect] {
+      fields.remove(name)
+    }
+    return ForwardedRequest(
+      target: target, fields: fields, method: .get, upgrade: nil, acceptsTrailers: acceptsTrailers)
+  }
+
   /// The request without a body, with these fields.
-  func upstream(fields: Fields? = nil) -> UpstreamRequest {
+  func upstream(fields: Fields? = nil) -> UpstreamRequest { asking(method, with: fields ?? self.fields) }
+
+  /// A request for the same target, without a body.
+  func asking(_ method: Method, with fields: Fields) -> UpstreamRequest {
     UpstreamRequest(
       origin: Origin(target),
-      head: RequestHead(
-        method: method, target: originTarget, version: .http11, fields: fields ?? self.fields))
+      head: RequestHead(method: method, target: originTarget, version: .http11, fields: fields))
   }
 
   /// The request whose body follows in the framing that the client used.

@@ -1,6 +1,7 @@
 // A request that is relayed and not stored: socket to socket, with backpressure, for a reason that has a name.
 
 import CachePolicy
+import Configuration
 import Diagnostics
 import EventLoop
 import HTTPMessage
@@ -22,6 +23,7 @@ struct Pass {
 
   /// Runs the exchange and relays what comes.
   func run() async {
+    if transaction.context.settings.offline { return await transaction.answerOffline() }
     transaction.context.counters.passes.add()
     transaction.goesUpstream()
     guard let body = transaction.body, body.framing != .none || forwarded.upgrade != nil else {
@@ -34,6 +36,7 @@ struct Pass {
     } catch {
       return await fail(error)
     }
+    let requestTime = transaction.context.now
     let upload = Upload(body: body, exchange: exchange)
     let task = body.framing == .none ? nil : transaction.parts.spawn { await upload.run() }
     do {
@@ -41,9 +44,7 @@ struct Pass {
       if head.status == 101, forwarded.upgrade != nil {
         await UpgradedTunnel(transaction, exchange: exchange).run(head)
       } else {
-        await Relay(transaction, exchange: exchange, acceptsTrailers: forwarded.acceptsTrailers)
-          .run(head, status: .passed(reason))
-        invalidate(after: head)
+        await deliver(head, of: exchange, since: requestTime)
       }
     } catch {
       await fail(error, uploadFailure: upload.failure)
@@ -55,14 +56,27 @@ struct Pass {
 
   private func runWithoutBody() async {
     do {
+      let requestTime = transaction.context.now
       let (exchange, head) = try await Exchange.perform(
         forwarded.upstream(body: .none), pool: transaction.parts.pool, interim: { await transaction.relayInterim($0) })
-      await Relay(transaction, exchange: exchange, acceptsTrailers: forwarded.acceptsTrailers)
-        .run(head, status: .passed(reason))
-      invalidate(after: head)
+      await deliver(head, of: exchange, since: requestTime)
     } catch {
       await fail(error)
     }
+  }
+
+  private func deliver(_ head: ResponseHead, of exchange: Exchange, since requestTime: Timestamp) async {
+    // Before the client learns of it: what it asks next is not answered from what was.
+    invalidate(after: head)
+    let context = transaction.context
+    if answersLaterGet(head, to: forwarded.method, target: forwarded.target, rules: context.rules) {
+      let asked = forwarded.asGet
+      let answer = OriginAnswer(
+        exchange: exchange, head: head, asked: asked.head, requestTime: requestTime, responseTime: context.now)
+      return await CachedRequest(transaction, asked).keep(answer)
+    }
+    await Relay(transaction, exchange: exchange, acceptsTrailers: forwarded.acceptsTrailers)
+      .run(head, status: .passed(reason))
   }
 
   /// A successful unsafe request makes what is stored of its target invalid (RFC 9111 §4.4).

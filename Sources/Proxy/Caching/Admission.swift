@@ -1,0 +1,121 @@
+// What becomes of a response's body: a fill into the store, by RFC 9111 and by what the store can take, or a pass.
+
+import CachePolicy
+import Configuration
+import Diagnostics
+import EventLoop
+import Fill
+import HTTPMessage
+import HTTPWire
+import Spans
+import Store
+import Upstream
+
+/// Takes responses of one cache key into the store. Bound to its worker's loop.
+struct Admission {
+  let parts: WorkerParts
+  let key: CacheKey
+  let source: FillSource
+
+  private var context: ProxyContext { parts.context }
+  private var settings: Settings { parts.context.settings }
+
+  /// The part of a representation that an exchange's body will bring.
+  struct IncomingBody {
+    let validator: Validator
+    let lower: UInt64
+    let upper: UInt64?
+    let total: UInt64?
+    let reservation: Reservation
+  }
+
+  enum Judgement {
+    case body(IncomingBody)
+    case pass(PassReason)
+  }
+
+  /// Whether the response may become a fill.
+  func judge(_ answer: OriginAnswer, _ reason: ForwardReason) async -> Judgement {
+    switch storability(of: answer.head, to: answer.asked, now: answer.responseTime, rules: context.rules) {
+    case .refuse(let refusal): return .pass(.refused(refusal, reason))
+    case .store: break
+    }
+    let validator = validator(of: answer.head.fields, responseTime: answer.responseTime)
+    let lower: UInt64
+    let upper: UInt64?
+    let total: UInt64?
+    if let range = answer.contentRange {
+      guard validator.isStrong, let known = range.total else { return .pass(.partialUnvalidated(reason)) }
+      (lower, upper, total) = (range.span.lower, range.span.upper, known)
+    } else {
+      lower = 0
+      switch answer.exchange.responseFraming {
+      case .none: (upper, total) = (0, 0)
+      case .length(let length): (upper, total) = (length, length)
+      case .chunked: (upper, total) = (nil, nil)
+      case .untilClose:
+        guard settings.freshness.storeCloseDelimited else { return .pass(.closeDelimited(reason)) }
+        (upper, total) = (nil, nil)
+      }
+    }
+    // Where the rest could not be asked for again, room for all of it is made sure of first (design: Space).
+    let window = UInt64(settings.cache.smallBody)
+    let needed = (upper ?? window) - min(lower, upper ?? window)
+    // A body that cannot even begin is relayed from this very exchange, and nothing is asked for twice.
+    let first = validator.isStrong ? min(needed, FillRunner.reservationWindow) : needed
+    guard let reservation = await context.store.makeRoom(for: first) else {
+      return .pass(.noSpace(reason))
+    }
+    return .body(
+      IncomingBody(validator: validator, lower: lower, upper: upper, total: total, reservation: reservation))
+  }
+
+  /// A response whose body is on its way into the store.
+  struct Admitted {
+    let entry: StoredEntry
+    let supply: Supply
+    /// Keeps the fill going as long as it is held.
+    let reader: Reader
+  }
+
+  /// Stores the response and begins the fill of its body.
+  func store(_ answer: OriginAnswer, _ body: IncomingBody) async -> Admitted {
+    let response = StoredResponse(
+      storing: answer.head, to: answer.asked, requestTime: answer.requestTime, responseTime: answer.responseTime,
+      rules: context.rules)
+    let representation =
+      await known(body, response)
+      ?? context.store.makeRepresentation(validator: body.validator, total: body.total)
+    let entry = context.store.add(response, for: key, representation: representation)
+    await boundVariants()
+    let supply = Supply(entry: entry, parts: parts, source: source)
+    // Known as a reader before the fill looks for one.
+    let reader = supply.reader(of: ByteSpan(body.lower, body.upper ?? .max))
+    supply.begin(
+      ByteSpan(body.lower, body.upper ?? .max),
+      opened: OpenedExchange(
+        exchange: answer.exchange, offset: body.lower, upper: body.upper, total: body.total),
+      reservation: body.reservation)
+    return Admitted(entry: entry, supply: supply, reader: reader)
+  }
+
+  /// The representation that is stored already under the same strong validator: its bytes are the same ones
+  /// (RFC 9111 §3.4), and none of them is fetched again.
+  private func known(_ body: IncomingBody, _ response: StoredResponse) async -> Representation? {
+    guard body.validator.isStrong else { return nil }
+    return await context.store.entries(for: key).first { entry in
+      entry.response.nominated == response.nominated && entry.representation.validator == body.validator
+        && (body.total == nil || entry.representation.total == body.total) && !entry.representation.isSuperseded
+        && entry.response.fields.combined(.contentEncoding) == response.fields.combined(.contentEncoding)
+    }?.representation
+  }
+
+  /// One key holds a bounded number of variants: the one validated longest ago goes.
+  private func boundVariants() async {
+    let entries = await context.store.entries(for: key)
+    guard entries.count > settings.limits.variants else { return }
+    if let oldest = entries.min(by: { $0.response.responseTime < $1.response.responseTime }) {
+      context.store.remove(oldest)
+    }
+  }
+}

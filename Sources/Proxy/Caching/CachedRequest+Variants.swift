@@ -1,0 +1,55 @@
+// A request that no stored variant matches, although there are some: the origin may choose one of them for it.
+
+import CachePolicy
+import Diagnostics
+import EventLoop
+import Fill
+import HTTPMessage
+import Store
+import Upstream
+
+extension CachedRequest {
+  /// The stored responses that a request may name to the origin as ones it could use (RFC 9111 §4.3.1): complete ones
+  /// with a strong tag, as long as the client has no conditions or ranges of its own, which would mean something else.
+  func offered(_ siblings: [StoredEntry]) -> [StoredEntry] {
+    guard !siblings.isEmpty, !asksPlainly, !Self.ownConditions.contains(where: request.fields.contains) else {
+      return []
+    }
+    let usable = siblings.filter { entry in
+      guard entry.response.status == 200, entry.representation.isComplete,
+        case .strongTag = entry.representation.validator
+      else { return false }
+      return true
+    }
+    return Array(usable.prefix(Self.offers))
+  }
+
+  /// A 304 in answer to the tags of several variants: it names the one that answers this request (RFC 9111 §4.3.4).
+  func serveChosen(_ answer: OriginAnswer, among choices: [StoredEntry], _ reason: ForwardReason) async -> Attempt {
+    answer.exchange.finish()
+    let chosen = freshened(by: answer.head, among: choices.map(\.response), now: answer.responseTime).first
+    guard let chosen else {
+      // It does not say which: the origin is asked without conditions.
+      asksPlainly = true
+      return .lookAgain
+    }
+    return await serveFreshened(choices[chosen], by: answer, reason)
+  }
+
+  /// Serves a stored response that a 304 has updated, and keeps it if the 304 allows that.
+  func serveFreshened(_ entry: StoredEntry, by answer: OriginAnswer, _ reason: ForwardReason) async -> Attempt {
+    let fresh = context.store.update(entry, answer.updating(entry, for: forwarded.head, context.rules))
+    ownFields = unstorableFields(of: answer.head, rules: context.rules)
+    let status = CacheStatus(
+      .forwarded(reason, status: 304, collapsed: waitedInVain), ttl: timeToLive(of: fresh))
+    let attempt = await serve(fresh, status)
+    if !mayStayStored(fresh.response, rules: context.rules) { context.store.remove(fresh) }
+    return attempt
+  }
+
+  private static let ownConditions: [FieldName] = [
+    .range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince,
+  ]
+  /// How many tags one request names at most.
+  private static let offers = 16
+}
