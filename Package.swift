@@ -78,7 +78,7 @@ let package = Package(
     tests("DigestsTests", ["Digests", "HTTPMessage"]),
     tests("EventLoopTests", ["EventLoop"]),
     tests("FillTests", ["Fill", "Spans"]),
-    tests("StoreTests", ["Store", "CachePolicy", "Spans", "HTTPMessage", "TestSupport"]),
+    tests("StoreTests", ["Store", "CachePolicy", "Spans", "HTTPMessage", "TestSupport", "CLMDB"]),
     tests("ProgramTests", ["TestSupport"]),
   ],
   swiftLanguageModes: [.v6]

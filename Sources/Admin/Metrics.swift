@@ -144,6 +144,9 @@ struct Metrics: Sendable {
       count("store_read_errors", figures.readErrors, "Failed reads."),
       count("store_checksum_errors", figures.checksumErrors, "Extents whose bytes did not have their checksum."),
       count("store_missing_data", figures.missingData, "Extents whose bytes were gone from their file."),
+      count(
+        "store_index_errors", figures.indexErrors,
+        "Rows of the index that did not have their checksum, and failed looks into it."),
       count("store_commits", figures.commits, "Index commits."),
       count(
         "store_throttled_writes", figures.throttledWrites,

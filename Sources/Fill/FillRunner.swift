@@ -54,14 +54,16 @@ public final class FillRunner {
   /// - Parameter reservation: space that has been made already for the first bytes.
   /// - Parameter spawn: begins a task on the loop.
   /// - Parameter onClaim: told of every further claim that the fill takes, on the loop it runs on.
+  /// - Parameter onEnd: called whenever the fill, or one begun beside it, has ended, on the same loop.
   public convenience init(
     table: FillTable, pool: ConnectionPool, representation: Representation, response: FillResponse, source: FillSource,
     claim: Claim, reservation: Reservation? = nil,
-    spawn: @escaping (@escaping () async -> Void) -> Task<Void, Never>, onClaim: @escaping (ByteSpan) -> Void
+    spawn: @escaping (@escaping () async -> Void) -> Task<Void, Never>, onClaim: @escaping (ByteSpan) -> Void,
+    onEnd: @escaping () -> Void
   ) {
     let team = FillTeam(
       table: table, pool: pool, representation: representation, response: response, source: source, spawn: spawn,
-      onClaim: onClaim)
+      onClaim: onClaim, onEnd: onEnd)
     self.init(team: team, claim: claim)
     self.reservation = reservation
     team.join(self)
@@ -111,6 +113,7 @@ public final class FillRunner {
         team.leave(self)
       }
     }
+    team.onEnd()
   }
 
   private func fillClaims(_ first: OpenedExchange?) async throws(Interruption) -> FillOutcome {

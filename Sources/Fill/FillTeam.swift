@@ -24,6 +24,8 @@ final class FillTeam {
   let spawn: (@escaping () async -> Void) -> Task<Void, Never>
   /// Told of every claim that is made after the first.
   let onClaim: (ByteSpan) -> Void
+  /// Called whenever a member has ended.
+  let onEnd: () -> Void
   /// Whether the stored response says that ranges are served (RFC 9110 §14.3).
   private let statesRanges: Bool
   private var pace: Pace
@@ -40,7 +42,8 @@ final class FillTeam {
 
   init(
     table: FillTable, pool: ConnectionPool, representation: Representation, response: FillResponse, source: FillSource,
-    spawn: @escaping (@escaping () async -> Void) -> Task<Void, Never>, onClaim: @escaping (ByteSpan) -> Void
+    spawn: @escaping (@escaping () async -> Void) -> Task<Void, Never>, onClaim: @escaping (ByteSpan) -> Void,
+    onEnd: @escaping () -> Void
   ) {
     self.table = table
     self.pool = pool
@@ -50,6 +53,7 @@ final class FillTeam {
     self.source = source
     self.spawn = spawn
     self.onClaim = onClaim
+    self.onEnd = onEnd
     traffic = table.traffic(of: representation)
     pace = Pace(most: table.settings.fills.connectionsPerObject)
   }

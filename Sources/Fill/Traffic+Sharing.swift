@@ -60,15 +60,16 @@ extension Traffic {
 
   /// Whether who wants the byte at `position` had better ask for it than follow `claim`.
   ///
-  /// So it is where the claim can end before it, and at its present rate will not be there within `seconds`, or would
-  /// have to run on beyond the read-ahead through what nobody else wants.
-  public func isFar(_ claim: FollowedClaim, from position: UInt64, within seconds: Double) -> Bool {
+  /// So it is where the claim can end before it, and at its present rate will not be there within `patience` seconds.
+  /// Where nobody else wants what lies between, a quarter of that is enough, and so is that the claim would have to run
+  /// on beyond the read-ahead. What others want will come anyway: cutting it off costs what is on its way.
+  public func isFar(_ claim: FollowedClaim, from position: UInt64, patience: Double) -> Bool {
     state.withLock { state in
       guard let claim = state.claims[claim.id], claim.isResumable, position > claim.position else { return false }
       let distance = position - claim.position
-      if claim.rate > 0, Double(distance) / claim.rate > seconds { return true }
-      guard distance > limits.readAhead else { return false }
-      return !state.readers.values.contains { $0.position < position && $0.upper > claim.position }
+      let isWanted = state.readers.values.contains { $0.position < position && $0.upper > claim.position }
+      if claim.rate > 0, Double(distance) / claim.rate > (isWanted ? patience : patience / 4) { return true }
+      return distance > limits.readAhead && !isWanted
     }
   }
 }

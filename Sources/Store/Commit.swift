@@ -52,8 +52,8 @@ final class Commit: @unchecked Sendable {
     }
   }
 
-  /// Carries it out; false, and nothing is durable, when the index could not be written. On the commit thread.
-  func perform(_ engine: Engine) -> Bool {
+  /// Carries it out; where the index could not be written nothing is durable, and it says why. On the commit thread.
+  func perform(_ engine: Engine) -> String? {
     var amendments = Operations()
     syncFiles(engine, &amendments)
     var number: [UInt8] = []
@@ -63,16 +63,15 @@ final class Commit: @unchecked Sendable {
     do {
       try engine.index.apply(batches) { engine.calls.allowsCommit() }
     } catch {
-      let reason = (error as? IndexError)?.explanation ?? "\(error)"
       engine.counters.writeErrors.add(1)
-      engine.log.error("cache: committing the index failed: \(reason); nothing more is stored until it succeeds")
-      return false
+      return (error as? IndexError)?.explanation ?? "\(error)"
     }
     engine.counters.commits.add(1)
+    engine.calls.keepRoom(behind: engine.layout.indexData)
     journal = nil
     try? engine.calls.unlink(engine.layout.journal(generation))
     removeDoomed(engine)
-    return true
+    return nil
   }
 
   /// Brings the data to the disk. What cannot be synced is not claimed.
@@ -106,7 +105,7 @@ final class Commit: @unchecked Sendable {
 
   private func syncFailed(_ engine: Engine, _ path: String, _ error: SystemError) {
     engine.counters.writeErrors.add(1)
-    engine.log.error("cache: syncing \(path) failed: \(error.explanation); what was in it is fetched again")
+    engine.faults.note(.sync, "syncing \(path) failed: \(error.explanation); what was in it is fetched again")
   }
 
   /// After a failed sync nobody knows what is on the disk (the kernel may have dropped it): the representation goes.
@@ -133,8 +132,8 @@ final class Commit: @unchecked Sendable {
           }
         } catch {
           engine.counters.writeErrors.add(1)
-          engine.log.warning(
-            "cache: freeing a part of \(engine.layout.body(representation.id)) failed: \(error.explanation)")
+          engine.faults.note(
+            .removal, "freeing a part of \(engine.layout.body(representation.id)) failed: \(error.explanation)")
         }
         representation.state.withLock { $0.punching.subtract(numbers) }
       }
@@ -146,7 +145,7 @@ final class Commit: @unchecked Sendable {
       try engine.calls.unlink(path)
     } catch {
       engine.counters.writeErrors.add(1)
-      engine.log.warning("cache: removing \(path) failed: \(error.explanation)")
+      engine.faults.note(.removal, "removing \(path) failed: \(error.explanation)")
     }
   }
 }

@@ -12,6 +12,8 @@ final class Engine: Sendable {
   let layout: Layout
   let calls: SystemCalls
   let log: Log
+  /// Where a failing disk is told of.
+  let faults: FaultLog
   let pool: DiskPool
   /// Carries out commits, one after the other.
   let committer: DiskPool
@@ -49,6 +51,7 @@ final class Engine: Sendable {
     self.layout = layout
     self.calls = calls
     self.log = log
+    faults = FaultLog(log: log)
     self.index = index
     pool = DiskPool(name: "larder-disk", threads: options.diskThreads)
     committer = DiskPool(name: "larder-commit", threads: 1)
@@ -132,7 +135,7 @@ final class Engine: Sendable {
 
   func noteWriteError(_ error: StoreError, _ representation: Representation) {
     counters.writeErrors.add(1)
-    log.error("cache: writing \(layout.body(representation.id)) failed: \(error.explanation)")
+    faults.note(.bodyWrite, "writing \(layout.body(representation.id)) failed: \(error.explanation)")
   }
 
   /// No response refers to it any more: it serves those that have it, then its data goes.

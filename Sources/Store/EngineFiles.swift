@@ -104,7 +104,7 @@ extension Engine {
         return rows
       }
     } catch {
-      log.error("cache: reading the index failed: \(error.explanation)")
+      faults.note(.indexRead, "reading the index failed: \(error.explanation)")
       counters.readErrors.add(1)
       return false
     }
@@ -118,7 +118,14 @@ extension Engine {
     let (open, hasFile) = representation.state.withLock { ($0.file, $0.hasFile) }
     if let open { return open }
     let path = layout.body(representation.id)
-    let descriptor = try calls.open(path, flags: makes && !hasFile ? O_RDWR | O_CREAT : O_RDWR)
+    let descriptor: Int32
+    do throws(SystemError) {
+      descriptor = try calls.open(path, flags: makes && !hasFile ? O_RDWR | O_CREAT : O_RDWR)
+    } catch {
+      // On a file system that is read-only now, what is there can still be read.
+      guard error.code == EROFS, hasFile else { throw error }
+      descriptor = try calls.open(path, flags: O_RDONLY)
+    }
     let file = OpenFile(descriptor: descriptor, pool: pool)
     if !hasFile { _ = newNames.withLock { $0.insert(UInt8(truncatingIfNeeded: representation.id)) } }
     let (kept, isNew) = representation.state.withLock { state -> (OpenFile, Bool) in
@@ -226,8 +233,10 @@ extension Engine {
       let size = Int(extents.last?.upper ?? 0)
       guard size <= options.smallBody * 4 else { throw .corrupted }
       var buffer = [UInt8](repeating: 0, count: size)
-      var bad: [Extent] = []
-      for extent in extents where !readPacked(extent, into: &buffer) { bad.append(extent) }
+      var bad: [(extent: Extent, reason: StoreError)] = []
+      for extent in extents {
+        if let reason = try readPacked(extent, into: &buffer) { bad.append((extent, reason)) }
+      }
       let isSame = representation.state.withLock { state -> Bool in
         guard
           (state.segments[0]?.extents ?? []).elementsEqual(extents, by: { $0.pack == $1.pack && $0.span == $1.span }),
@@ -246,29 +255,31 @@ extension Engine {
       }
       // Compaction may have moved the bytes since their rows were read: the last look is believed.
       if isSame, attempt == 2 {
-        for extent in bad {
-          drop(
-            extent, of: representation, path: layout.pack(extent.pack), offset: UInt64(extent.packOffset), .corrupted)
+        for (extent, reason) in bad {
+          drop(extent, of: representation, path: layout.pack(extent.pack), offset: UInt64(extent.packOffset), reason)
         }
-        throw .corrupted
+        throw bad.first?.reason ?? .corrupted
       }
       representation.forgetClean(0)
     }
     throw .absent
   }
 
-  private func readPacked(_ extent: Extent, into buffer: inout [UInt8]) -> Bool {
-    guard extent.pack != 0 else { return false }
+  /// Reads an extent from its pack; says what is wrong with it, or throws when it cannot be told now.
+  private func readPacked(_ extent: Extent, into buffer: inout [UInt8]) throws(StoreError) -> StoreError? {
+    guard extent.pack != 0 else { return .absent }
+    let path = layout.pack(extent.pack)
     do throws(SystemError) {
       let file = try packFiles.find(extent.pack) { () throws(SystemError) -> OpenFile in
-        OpenFile(descriptor: try calls.open(layout.pack(extent.pack), flags: O_RDONLY), pool: pool)
+        OpenFile(descriptor: try calls.open(path, flags: O_RDONLY), pool: pool)
       }
-      let outcome = buffer.withUnsafeMutableBytes { pointer -> Result<Bool, SystemError> in
+      let outcome = buffer.withUnsafeMutableBytes { pointer -> Result<StoreError?, SystemError> in
         let part = UnsafeMutableRawBufferPointer(rebasing: pointer[Int(extent.lower)..<Int(extent.upper)])
         do throws(SystemError) {
           let count = try calls.read(into: part, from: file.descriptor, at: UInt64(extent.packOffset))
           counters.bytesChecked.add(count)
-          return .success(count == part.count && checksum(UnsafeRawBufferPointer(part)) == extent.checksum)
+          if count < part.count { return .success(.absent) }
+          return .success(checksum(UnsafeRawBufferPointer(part)) == extent.checksum ? nil : .corrupted)
         } catch {
           return .failure(error)
         }
@@ -276,8 +287,9 @@ extension Engine {
       return try outcome.get()
     } catch {
       counters.readErrors.add(1)
-      log.warning("cache: reading \(layout.pack(extent.pack)) failed: \(error.explanation)")
-      return false
+      faults.note(.packRead, "reading \(path) failed: \(error.explanation)")
+      if error.isPassing { throw StoreError(error) }
+      return error.code == ENOENT ? .absent : StoreError(error)
     }
   }
 }

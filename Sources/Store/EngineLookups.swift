@@ -40,7 +40,7 @@ extension Engine {
       }
     } catch {
       counters.readErrors.add(1)
-      log.error("cache: reading the index failed: \(error.explanation)")
+      faults.note(.indexRead, "reading the index failed: \(error.explanation)")
       return []
     }
     let entries = rows.map { row in

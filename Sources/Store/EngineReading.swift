@@ -6,6 +6,9 @@ import Spans
 import Synchronization
 
 extension Engine {
+  /// How many reads of a representation may fail in a row before it is given up.
+  private static let mostFailedReads = 3
+
   /// Makes the bytes of `window` resident and checked; returns those from its beginning on. On a disk thread.
   func bringIn(_ representation: Representation, _ window: ByteSpan) throws(StoreError) -> StoredBytes {
     if representation.state.withLock({ $0.body == .memory }) {
@@ -19,6 +22,7 @@ extension Engine {
     } catch {
       guard error.code == ENOENT else {
         counters.readErrors.add(1)
+        faults.note(.bodyRead, "opening \(layout.body(representation.id)) failed: \(error.explanation)")
         throw StoreError(error)
       }
       counters.missingData.add(1)
@@ -59,16 +63,29 @@ extension Engine {
     let count = Int(extent.length)
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 64)
     defer { buffer.deallocate() }
+    let path = layout.body(representation.id)
     let got: Int
     do throws(SystemError) {
       got = try calls.read(into: buffer, from: file.descriptor, at: extent.lower)
     } catch {
       counters.readErrors.add(1)
-      log.warning(
-        "cache: reading \(layout.body(representation.id)) at \(extent.lower) failed: \(error.explanation)")
-      throw StoreError(error)
+      faults.note(.bodyRead, "reading \(path) at \(extent.lower) failed: \(error.explanation)")
+      let reason = StoreError(error)
+      guard !error.isPassing else { throw reason }
+      // What the disk does not give back is lost: a gap now. Where it gives nothing back, not even what has just been
+      // fetched, the representation is no use.
+      let failures = representation.state.withLock { state -> Int in
+        state.failedReads += 1
+        return state.failedReads
+      }
+      if failures > Engine.mostFailedReads {
+        discard(representation)
+      } else {
+        drop(extent, of: representation, path: path, offset: extent.lower, reason)
+      }
+      throw reason
     }
-    let path = layout.body(representation.id)
+    representation.state.withLock { $0.failedReads = 0 }
     guard got == count else {
       distrust(representation, path: path)
       drop(extent, of: representation, path: path, offset: extent.lower, .absent)
@@ -101,11 +118,19 @@ extension Engine {
     guard !removed.isEmpty else { return }
     let change = charge
     space.change { $0.files = UInt64(max(0, Int64($0.files) + change)) }
-    if reason == .corrupted { counters.checksumErrors.add(1) } else { counters.missingData.add(1) }
-    let what = reason == .corrupted ? "does not have its checksum" : "is missing"
-    log.warning(
-      "cache: \(path): \(extent.length) bytes at offset \(offset) "
-        + "(bytes \(extent.lower)-\(extent.upper - 1) of a representation): \(what), dropped and fetched again")
+    let place =
+      "\(path): \(extent.length) bytes at offset \(offset) (bytes \(extent.lower)-\(extent.upper - 1) of a "
+      + "representation)"
+    switch reason {
+    case .corrupted:
+      counters.checksumErrors.add(1)
+      log.warning("cache: \(place): does not have its checksum, dropped and fetched again")
+    case .absent:
+      counters.missingData.add(1)
+      log.warning("cache: \(place): is missing, dropped and fetched again")
+    case .io, .noSpace, .readOnly:
+      faults.note(.lost, "\(place): \(reason.explanation), dropped and fetched again")
+    }
     let packed = removed.filter { $0.pack != 0 }
     if !packed.isEmpty { inbox.release(packed) }
     noteChange(representation)

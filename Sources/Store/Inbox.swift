@@ -19,8 +19,8 @@ enum Command: Sendable {
   case commit(@Sendable () -> Void)
   /// Evict until so many bytes can be promised, or nothing is left to evict.
   case makeRoom(UInt64, @Sendable () -> Void)
-  /// The commit in flight was tried, and is durable or not.
-  case committed(Bool)
+  /// The commit in flight was tried; why it is not durable, or nil.
+  case committed(failure: String?)
   case stop
   /// End without writing anything more, as if the process had been killed.
   case abandon

@@ -1,5 +1,6 @@
 // The index on LMDB: read by any thread, written by one.
 internal import CLMDB
+import Diagnostics
 import Glibc
 import Synchronization
 
@@ -13,67 +14,114 @@ struct IndexError: Error {
 
 /// The tables of the index. Reads take a snapshot and end at once; writes come from one thread only.
 ///
-/// Unchecked: LMDB's environment may be used by all threads; its handles are set before the index is shared.
+/// Every row ends with a checksum (`RowSeal`), which is put there and taken off here. After a failed write of its head
+/// LMDB refuses everything until it is opened anew: that is done here as well.
+///
+/// Unchecked: LMDB's environment may be used by all threads; it and its handles are changed only while `gate` keeps all
+/// others out.
 final class Index: @unchecked Sendable {
   /// The code of an index that another version wrote; LMDB has none.
   static let unknownFormat: Int32 = -1
 
-  private let environment: OpaquePointer
-  private let isClosed = Atomic<Bool>(false)
+  /// How the index is used.
+  enum Mode {
+    case readWrite
+    /// Nothing is written, not even by another process's leave.
+    case readOnly
+  }
+
+  /// What was found to be wrong with it.
+  let damage: IndexDamage
+  let mode: Mode
+  private let directory: String
+  private let mapBytes: Int
+  private let gate = ReadWriteLock()
+  // Under the gate.
+  private var environment: OpaquePointer?
   private var handles: [MDB_dbi] = []
+  private var isClosed = false
 
   /// Opens or makes the index in `directory`. The map is an address range, not memory or disk.
-  init(directory: String, mapBytes: Int) throws(IndexError) {
-    var environment: OpaquePointer?
-    try Index.check(mdb_env_create(&environment))
-    guard let environment else { throw IndexError(code: ENOMEM) }
-    self.environment = environment
-    // Where one of these throws, the deinit closes what there is.
-    try Index.check(mdb_env_set_maxdbs(environment, MDB_dbi(Table.allCases.count)))
-    try Index.check(mdb_env_set_mapsize(environment, mapBytes))
-    try Index.check(mdb_env_set_maxreaders(environment, 512))
-    // Read-ahead would drag in rows nobody asked for; transactions may move between threads.
-    try Index.check(mdb_env_open(environment, directory, UInt32(MDB_NOTLS | MDB_NORDAHEAD), 0o644))
+  init(
+    directory: String, mapBytes: Int, mode: Mode = .readWrite, damage: IndexDamage = IndexDamage(log: .silent)
+  ) throws(IndexError) {
+    self.directory = directory
+    self.mapBytes = mapBytes
+    self.mode = mode
+    self.damage = damage
+    environment = try Index.open(directory, mapBytes, mode)
   }
 
   deinit { close() }
 
-  /// Ends the use of the index; no other thread may be in it.
+  private static func open(_ directory: String, _ mapBytes: Int, _ mode: Mode) throws(IndexError) -> OpaquePointer {
+    var made: OpaquePointer?
+    try check(mdb_env_create(&made))
+    guard let made else { throw IndexError(code: ENOMEM) }
+    do throws(IndexError) {
+      try check(mdb_env_set_maxdbs(made, MDB_dbi(Table.allCases.count)))
+      try check(mdb_env_set_mapsize(made, mapBytes))
+      try check(mdb_env_set_maxreaders(made, 512))
+      // Read-ahead would drag in rows nobody asked for; transactions may move between threads.
+      let flags = MDB_NOTLS | MDB_NORDAHEAD | (mode == .readOnly ? MDB_RDONLY : 0)
+      try check(mdb_env_open(made, directory, UInt32(flags), 0o644))
+    } catch {
+      mdb_env_close(made)
+      throw error
+    }
+    return made
+  }
+
+  /// Ends the use of the index; what is asked of it afterwards fails.
   func close() {
-    if !isClosed.exchange(true, ordering: .relaxed) { mdb_env_close(environment) }
+    gate.write {
+      if let environment { mdb_env_close(environment) }
+      environment = nil
+      isClosed = true
+    }
   }
 
   private static func check(_ code: Int32) throws(IndexError) {
     if code != 0 { throw IndexError(code: code) }
   }
 
+  // MARK: Opening
+
   /// Whether the index has the tables of a store; false for one just made.
   func hasTables() throws(IndexError) -> Bool {
-    let transaction = try begin(UInt32(MDB_RDONLY))
-    defer { mdb_txn_abort(transaction) }
-    var handle: MDB_dbi = 0
-    let code = mdb_dbi_open(transaction, Table.meta.name, 0, &handle)
-    if code == MDB_NOTFOUND { return false }
-    try Index.check(code)
-    return true
+    try gate.read { () throws(IndexError) -> Bool in
+      let transaction = try begin(UInt32(MDB_RDONLY))
+      defer { mdb_txn_abort(transaction) }
+      var handle: MDB_dbi = 0
+      let code = mdb_dbi_open(transaction, Table.meta.name, 0, &handle)
+      if code == MDB_NOTFOUND { return false }
+      try Index.check(code)
+      return true
+    }
   }
 
-  /// Reads a row of the meta table before the tables are opened: the version comes first.
+  /// Reads a row of the meta table as it stands, with a checksum or without: the version comes first.
   func peekMeta(_ key: [UInt8]) throws(IndexError) -> [UInt8]? {
-    let transaction = try begin(UInt32(MDB_RDONLY))
-    defer { mdb_txn_abort(transaction) }
-    var handle: MDB_dbi = 0
-    try Index.check(mdb_dbi_open(transaction, Table.meta.name, 0, &handle))
-    return IndexReader(transaction: transaction, handles: [handle], rows: nil).get(.meta, key)
+    try gate.read { () throws(IndexError) -> [UInt8]? in
+      let transaction = try begin(UInt32(MDB_RDONLY))
+      defer { mdb_txn_abort(transaction) }
+      var handle: MDB_dbi = 0
+      try Index.check(mdb_dbi_open(transaction, Table.meta.name, 0, &handle))
+      return IndexReader(transaction: transaction, handles: [handle], rows: nil, damage: damage).raw(.meta, key)
+    }
   }
 
   /// Opens the tables, making those that are missing; once, before anything else.
   func openTables() throws(IndexError) {
-    let transaction = try begin(0)
+    try gate.write { () throws(IndexError) in handles = try openHandles() }
+  }
+
+  private func openHandles() throws(IndexError) -> [MDB_dbi] {
+    let transaction = try begin(mode == .readOnly ? UInt32(MDB_RDONLY) : 0)
     var handles: [MDB_dbi] = []
     for table in Table.allCases {
       var handle: MDB_dbi = 0
-      let code = mdb_dbi_open(transaction, table.name, UInt32(MDB_CREATE), &handle)
+      let code = mdb_dbi_open(transaction, table.name, mode == .readOnly ? 0 : UInt32(MDB_CREATE), &handle)
       guard code == 0 else {
         mdb_txn_abort(transaction)
         throw IndexError(code: code)
@@ -81,43 +129,105 @@ final class Index: @unchecked Sendable {
       handles.append(handle)
     }
     try Index.check(mdb_txn_commit(transaction))
-    self.handles = handles
+    return handles
   }
 
+  /// Under the gate.
   private func begin(_ flags: UInt32) throws(IndexError) -> OpaquePointer {
-    // After the store was closed.
-    guard !isClosed.load(ordering: .relaxed) else { throw IndexError(code: EBADF) }
+    guard !isClosed else { throw IndexError(code: EBADF) }
+    guard let environment else { throw IndexError(code: MDB_PANIC) }
     var transaction: OpaquePointer?
     try Index.check(mdb_txn_begin(environment, nil, flags, &transaction))
     guard let transaction else { throw IndexError(code: ENOMEM) }
     return transaction
   }
 
+  /// Opens LMDB anew after it has refused to go on. Where even that fails, the next use tries again.
+  private func reopen() throws(IndexError) {
+    try gate.write { () throws(IndexError) in
+      guard !isClosed else { throw IndexError(code: EBADF) }
+      if let refused = environment {
+        // Another thread may have been quicker.
+        var transaction: OpaquePointer?
+        let code = mdb_txn_begin(refused, nil, UInt32(MDB_RDONLY), &transaction)
+        if let transaction { mdb_txn_abort(transaction) }
+        if code != MDB_PANIC { return }
+        // First the end, then the new beginning: two at once in one process would share, and lose, LMDB's file lock.
+        mdb_env_close(refused)
+        environment = nil
+      }
+      environment = try Index.open(directory, mapBytes, mode)
+      handles = try openHandles()
+    }
+  }
+
+  // MARK: Reading and writing
+
   /// Reads from one snapshot; `rows` counts what was looked at.
   func read<Value>(rows: Counter? = nil, _ body: (IndexReader) -> Value) throws(IndexError) -> Value {
-    let transaction = try begin(UInt32(MDB_RDONLY))
-    defer { mdb_txn_abort(transaction) }
-    return body(IndexReader(transaction: transaction, handles: handles, rows: rows))
+    do throws(IndexError) {
+      return try readOnce(rows, body)
+    } catch {
+      guard error.code == MDB_PANIC else { throw error }
+      try reopen()
+      return try readOnce(rows, body)
+    }
+  }
+
+  private func readOnce<Value>(_ rows: Counter?, _ body: (IndexReader) -> Value) throws(IndexError) -> Value {
+    try gate.read { () throws(IndexError) -> Value in
+      let transaction = try begin(UInt32(MDB_RDONLY))
+      defer { mdb_txn_abort(transaction) }
+      return body(IndexReader(transaction: transaction, handles: handles, rows: rows, damage: damage))
+    }
   }
 
   /// Applies the batches in one transaction, on the disk when it returns; where it throws, nothing has changed.
   func apply(_ batches: [Operations], allowsCommit: () -> Bool) throws {
-    let transaction = try begin(0)
-    var isOpen = true
-    defer { if isOpen { mdb_txn_abort(transaction) } }
-    for batch in batches {
-      try batch.forEach { operation in try apply(operation, transaction) }
+    do {
+      try applyOnce(batches, allowsCommit)
+    } catch let error as IndexError where error.code == MDB_PANIC {
+      try reopen()
+      try applyOnce(batches, allowsCommit)
     }
-    guard allowsCommit() else { throw IndexError(code: EIO) }
-    isOpen = false
-    try Index.check(mdb_txn_commit(transaction))
+  }
+
+  private func applyOnce(_ batches: [Operations], _ allowsCommit: () -> Bool) throws {
+    try gate.read {
+      // A reader that died, as `larder verify` may, would keep old pages from being used again.
+      var dead: Int32 = 0
+      if let environment { mdb_reader_check(environment, &dead) }
+      let transaction = try begin(0)
+      var isOpen = true
+      defer { if isOpen { mdb_txn_abort(transaction) } }
+      for batch in batches {
+        try batch.forEach { operation in try apply(operation, transaction) }
+      }
+      guard allowsCommit() else { throw IndexError(code: EIO) }
+      isOpen = false
+      try Index.check(mdb_txn_commit(transaction))
+    }
+  }
+
+  /// Reads and changes in one transaction: what is read is what has been changed so far. All or nothing.
+  func transform(_ body: (_ reader: IndexReader, _ apply: (Operations) throws -> Void) throws -> Void) throws {
+    try gate.read {
+      let transaction = try begin(0)
+      var isOpen = true
+      defer { if isOpen { mdb_txn_abort(transaction) } }
+      let reader = IndexReader(transaction: transaction, handles: handles, rows: nil, damage: damage)
+      try body(reader) { batch in try batch.forEach { try apply($0, transaction) } }
+      isOpen = false
+      try Index.check(mdb_txn_commit(transaction))
+    }
   }
 
   private func apply(_ operation: Operations.Operation, _ transaction: OpaquePointer) throws {
     switch operation {
     case .put(let table, let key, let value):
+      let sealed = RowSeal.seal(table, key: key, value: value)
       let code = Index.withValue(key) { key in
-        Index.withValue(value) { value in mdb_put(transaction, handles[Int(table.rawValue)], &key, &value, 0) }
+        Index.withValue(sealed) { value in mdb_put(transaction, handles[Int(table.rawValue)], &key, &value, 0) }
       }
       try Index.check(code)
     case .delete(let table, let key):
@@ -151,57 +261,6 @@ final class Index: @unchecked Sendable {
     bytes.withUnsafeBytes { pointer in
       var value = MDB_val(mv_size: pointer.count, mv_data: UnsafeMutableRawPointer(mutating: pointer.baseAddress))
       return body(&value)
-    }
-  }
-}
-
-/// A snapshot of the index, valid inside the closure it was given to.
-struct IndexReader {
-  fileprivate let transaction: OpaquePointer
-  fileprivate let handles: [MDB_dbi]
-  fileprivate let rows: Counter?
-
-  /// The row's value, or nil when there is none.
-  func get(_ table: Table, _ key: [UInt8]) -> [UInt8]? {
-    rows?.add(1)
-    var value = MDB_val()
-    let code = Index.withValue(key) { mdb_get(transaction, handles[Int(table.rawValue)], &$0, &value) }
-    guard code == 0 else { return nil }
-    return Array(UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size))
-  }
-
-  /// Gives the rows from the first whose key is not below `first`, in order, until `body` returns false.
-  func scan(_ table: Table, from first: [UInt8], _ body: (_ key: RawSpan, _ value: RawSpan) -> Bool) {
-    var cursor: OpaquePointer?
-    guard mdb_cursor_open(transaction, handles[Int(table.rawValue)], &cursor) == 0 else { return }
-    defer { mdb_cursor_close(cursor) }
-    var value = MDB_val()
-    var found = MDB_val()
-    var code: Int32
-    if first.isEmpty {
-      code = mdb_cursor_get(cursor, &found, &value, MDB_FIRST)
-    } else {
-      code = Index.withValue(first) { key in
-        let code = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE)
-        found = key
-        return code
-      }
-    }
-    while code == 0 {
-      rows?.add(1)
-      let key = UnsafeRawBufferPointer(start: found.mv_data, count: found.mv_size)
-      let bytes = UnsafeRawBufferPointer(start: value.mv_data, count: value.mv_size)
-      guard body(key.bytes, bytes.bytes) else { return }
-      code = mdb_cursor_get(cursor, &found, &value, MDB_NEXT)
-    }
-  }
-
-  /// Gives the rows whose key begins with `prefix`, in order.
-  func scan(_ table: Table, prefix: [UInt8], _ body: (_ key: RawSpan, _ value: RawSpan) -> Void) {
-    scan(table, from: prefix) { key, value in
-      guard key.byteCount >= prefix.count, key.withUnsafeBytes({ $0.starts(with: prefix) }) else { return false }
-      body(key, value)
-      return true
     }
   }
 }

@@ -20,6 +20,8 @@ final class IndexThread {
   /// The one that the commit thread has, or that failed and is to be tried again at `retryAt`.
   var inFlight: Commit?
   private var retryAt: UInt64?
+  /// Why it failed, as it was logged.
+  private var commitFailure: String?
   /// Whether the next commit is to follow at once.
   private var wantsCommit = false
   /// Who waits for room, and how much.
@@ -53,7 +55,7 @@ final class IndexThread {
           gathering.waiters.append(done)
           seal()
         case .makeRoom(let bytes, let done): roomWaiters.append((bytes, done))
-        case .committed(let isDurable): didTry(isDurable, syncInterval)
+        case .committed(let failure): didTry(failure, syncInterval)
         case .stop: isStopping = true
         case .abandon: return
         }
@@ -104,7 +106,7 @@ final class IndexThread {
 
   private func submit(_ commit: Commit) {
     let engine = engine
-    engine.committer.submit { engine.inbox.send(.committed(commit.perform(engine))) }
+    engine.committer.submit { engine.inbox.send(.committed(failure: commit.perform(engine))) }
   }
 
   private func tell(_ commit: Commit) {
@@ -114,10 +116,15 @@ final class IndexThread {
   }
 
   /// The commit thread has tried the commit in flight.
-  private func didTry(_ isDurable: Bool, _ syncInterval: UInt64) {
+  private func didTry(_ failure: String?, _ syncInterval: UInt64) {
     guard let tried = inFlight else { return }
     defer { notePending() }
-    guard isDurable else {
+    if let failure {
+      // Once for each reason: it is tried again and again.
+      if failure != commitFailure {
+        engine.log.error("cache: committing the index failed: \(failure); nothing more is stored until it succeeds")
+      }
+      commitFailure = failure
       engine.isFailing.set(1)
       retryAt = monotonicNanoseconds() + syncInterval
       tell(tried)
@@ -126,6 +133,7 @@ final class IndexThread {
     }
     if engine.isFailing.value != 0 {
       engine.isFailing.set(0)
+      commitFailure = nil
       engine.log.info("cache: committing the index succeeds again")
     }
     engine.didCommit(tried.generation)
@@ -163,7 +171,7 @@ final class IndexThread {
   }
 
   /// Reads the small rows: what there is, its size, its last use, its key. In the background of the first requests.
-  private func warmUp() {
+  func warmUp() {
     var rows: [(id: UInt64, allocated: UInt64, lastUse: UInt64)] = []
     var files: UInt64 = 0
     do throws(IndexError) {
@@ -177,7 +185,7 @@ final class IndexThread {
         }
       }
     } catch {
-      engine.log.error("cache: reading the index failed: \(error.explanation)")
+      engine.faults.note(.indexRead, "reading the index failed: \(error.explanation)")
     }
     engine.keys.isWarm.store(true, ordering: .releasing)
     usage.load(rows)
@@ -227,7 +235,7 @@ final class IndexThread {
     } catch {
       // The commit will have it, and is to come at once; a journal with a hole must not go on.
       engine.counters.writeErrors.add(1)
-      engine.log.error("cache: writing the journal failed: \(error.explanation)")
+      engine.faults.note(.journal, "writing the journal failed: \(error.explanation)")
       gathering.journalHasHole = true
       gathering.firstChange = 0
     }
@@ -272,7 +280,7 @@ final class IndexThread {
 
   private func retry(_ representation: Representation, _ error: SystemError) {
     engine.counters.writeErrors.add(1)
-    engine.log.error("cache: writing a pack failed: \(error.explanation)")
+    engine.faults.note(.packWrite, "writing a pack failed: \(error.explanation)")
     representation.state.withLock { $0.isQueued = false }
     // Without a place on the disk it is no more than a body in memory; another change tries again.
     if error.code == ENOSPC || error.code == EDQUOT { engine.space.change { $0.deviceFree = 0 } }

@@ -4,9 +4,17 @@
 struct Layout: Sendable {
   let root: String
 
+  init(directory: String) {
+    var directory = directory
+    while directory.utf8.count > 1, directory.hasSuffix("/") { directory.removeLast() }
+    root = directory
+  }
+
   /// Locked by the process that has the store open.
   var lock: String { root + "/lock" }
   var index: String { root + "/index" }
+  var indexData: String { index + "/data.mdb" }
+  var indexLock: String { index + "/lock.mdb" }
   var bodies: String { root + "/bodies" }
   var packs: String { root + "/packs" }
 

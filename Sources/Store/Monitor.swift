@@ -76,3 +76,29 @@ func startThread(_ name: String, _ body: @escaping @Sendable () -> Void) -> pthr
   pthread_setname_np(thread, name)
   return thread
 }
+
+/// A lock that many may hold for reading, or one for writing. For what may block.
+///
+/// Unchecked: the lock is made for use by all threads, and stays where it is.
+final class ReadWriteLock: @unchecked Sendable {
+  private let lock = UnsafeMutablePointer<pthread_rwlock_t>.allocate(capacity: 1)
+
+  init() { pthread_rwlock_init(lock, nil) }
+
+  deinit {
+    pthread_rwlock_destroy(lock)
+    lock.deallocate()
+  }
+
+  func read<Value, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
+    pthread_rwlock_rdlock(lock)
+    defer { pthread_rwlock_unlock(lock) }
+    return try body()
+  }
+
+  func write<Value, Failure: Error>(_ body: () throws(Failure) -> Value) throws(Failure) -> Value {
+    pthread_rwlock_wrlock(lock)
+    defer { pthread_rwlock_unlock(lock) }
+    return try body()
+  }
+}

@@ -62,7 +62,7 @@ extension IndexThread {
       try packs.writeTail()
     } catch {
       engine.counters.writeErrors.add(1)
-      engine.log.warning("cache: copying out of \(engine.layout.pack(number)) failed: \(error.explanation)")
+      engine.faults.note(.packWrite, "copying out of \(engine.layout.pack(number)) failed: \(error.explanation)")
       for (_, extent) in moved { packs.release(extent.pack, length: extent.length) }
       packs.endPack()
       return false

@@ -141,7 +141,9 @@ enum ExtentRecord {
     let packOffset: UInt32 = try reader.number(bytes)
     try reader.end(bytes)
     // An extent lies within one stretch of the largest size.
-    guard length > 0, lower % Extent.largest + UInt64(length) <= Extent.largest else { throw .invalid("length") }
+    guard length > 0, lower < 1 << 63, lower % Extent.largest + UInt64(length) <= Extent.largest else {
+      throw .invalid("length")
+    }
     return Extent(
       lower: lower, checksum: checksum, length: length, pack: pack, packOffset: packOffset, isChecked: false)
   }

@@ -38,6 +38,8 @@ struct RepresentationState {
   var complete = SpanSet()
   /// By the number of a segment, the stretches of it that were checked or written since the store was opened.
   var checked: [UInt64: UInt64] = [:]
+  /// How many reads of its file have failed since the last that did not.
+  var failedReads = 0
   /// How often what had been checked was to be checked again: a writer's open extent ends there.
   var distrusts = 0
 
@@ -231,6 +233,16 @@ struct RepresentationState {
     }
     segment.wasUsed = true
     segments[number] = segment
+    if complete.present(at: number) != nil {
+      // Rows that were damaged are not here: what they stood for is a gap.
+      let size = min(end(ofSegment: number), total ?? .max) - number * Segment.size
+      let found = rows.reduce(0) { $0 + UInt64($1.length) }
+      if found < size {
+        presentBytes -= min(presentBytes, size - found)
+        complete.remove(ByteSpan(number, number + 1))
+        isRecordDirty = true
+      }
+    }
     if segment.extents.isEmpty, touched.remove(ByteSpan(number, number + 1)) > 0 {
       complete.remove(ByteSpan(number, number + 1))
       isRecordDirty = true

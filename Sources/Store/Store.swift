@@ -183,6 +183,7 @@ public final class Store: Sendable {
     figures.readErrors = counters.readErrors.value
     figures.checksumErrors = counters.checksumErrors.value
     figures.missingData = counters.missingData.value
+    figures.indexErrors = engine.index.damage.count.value
     figures.commits = counters.commits.value
     figures.pendingCommitBytes = Int(engine.pendingBytes.value)
     figures.throttledWrites = counters.throttledWrites.value

@@ -13,6 +13,8 @@ public enum StoreOpenError: Error, Equatable, Sendable {
   case unknownVersion(directory: String, found: UInt32, expected: UInt32)
   /// The index cannot be read: not one of ours, or broken.
   case badIndex(directory: String, reason: String)
+  /// Pages of the index are not what was written, or are gone.
+  case damagedIndex(directory: String, reason: String)
 
   /// One line that says what is wrong and what to do.
   public var explanation: String {
@@ -29,6 +31,10 @@ public enum StoreOpenError: Error, Equatable, Sendable {
     case .badIndex(let directory, let reason):
       "the index of the cache in \(directory) cannot be read (\(reason)): "
         + "remove the directory to begin anew, or choose another one"
+    case .damagedIndex(let directory, let reason):
+      "the index of the cache in \(directory) is damaged (\(reason)): "
+        + "`larder verify --repair --cache-dir \(directory)` keeps what can still be read of it, "
+        + "or remove the directory to begin anew"
     }
   }
 }

@@ -30,6 +30,8 @@ public struct StoreStatistics: Sendable {
   public var checksumErrors = 0
   /// Extents whose bytes were gone from their file.
   public var missingData = 0
+  /// Rows of the index that did not have their checksum, and failed looks into it.
+  public var indexErrors = 0
   /// Index commits.
   public var commits = 0
   /// Bytes of index changes that are not durable yet.

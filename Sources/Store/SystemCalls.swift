@@ -7,6 +7,9 @@ struct SystemError: Error, Equatable {
   let code: Int32
 
   var explanation: String { String(cString: strerror(code)) }
+
+  /// Whether it says nothing about the file: the process or the machine is short of something.
+  var isPassing: Bool { [EMFILE, ENFILE, ENOMEM, EAGAIN].contains(code) }
 }
 
 #if DEBUG
@@ -25,7 +28,7 @@ struct SystemError: Error, Equatable {
   enum Fate: Sendable {
     case proceed
     case fail(Int32)
-    /// A write that stops after so many bytes; the next call finds the disk in whatever state the test has it.
+    /// A write or a read that stops after so many bytes; the next call finds the disk in whatever state the test has it.
     case shortened(Int)
   }
 
@@ -85,14 +88,17 @@ struct SystemCalls: Sendable {
   func read(into buffer: UnsafeMutableRawBufferPointer, from descriptor: Int32, at offset: UInt64) throws(SystemError)
     -> Int
   {
-    #if DEBUG
-      if case .fail(let code) = fate(of: .read(descriptor: descriptor, offset: offset, count: buffer.count)) {
-        throw SystemError(code: code)
-      }
-    #endif
     var total = 0
     while total < buffer.count, let base = buffer.baseAddress {
-      let count = pread(descriptor, base + total, buffer.count - total, off_t(offset) + off_t(total))
+      var wanted = buffer.count - total
+      #if DEBUG
+        switch fate(of: .read(descriptor: descriptor, offset: offset + UInt64(total), count: wanted)) {
+        case .proceed: break
+        case .fail(let code): throw SystemError(code: code)
+        case .shortened(let count): wanted = max(1, min(count, wanted))
+        }
+      #endif
+      let count = pread(descriptor, base + total, wanted, off_t(offset) + off_t(total))
       if count < 0 {
         if errno == EINTR { continue }
         throw SystemError(code: errno)
@@ -143,8 +149,23 @@ struct SystemCalls: Sendable {
     if Glibc.unlink(path) != 0, errno != ENOENT { throw SystemError(code: errno) }
   }
 
-  func makeDirectory(_ path: String) throws(SystemError) {
-    if mkdir(path, 0o755) != 0, errno != EEXIST { throw SystemError(code: errno) }
+  /// Gives a file another name, in the place of one that may have it.
+  func rename(_ path: String, to new: String) throws(SystemError) {
+    #if DEBUG
+      if case .fail(let code) = fate(of: .unlink(path: path)) { throw SystemError(code: code) }
+    #endif
+    if Glibc.rename(path, new) != 0 { throw SystemError(code: errno) }
+  }
+
+  /// Makes a directory; false when it is there already.
+  func makeDirectory(_ path: String) throws(SystemError) -> Bool {
+    #if DEBUG
+      if case .fail(let code) = fate(of: .open(path: path)) { throw SystemError(code: code) }
+    #endif
+    if mkdir(path, 0o755) == 0 { return true }
+    // A file system that is read-only says so also of what is there.
+    if errno == EEXIST || (errno == EROFS && access(path, F_OK) == 0) { return false }
+    throw SystemError(code: errno)
   }
 
   /// Brings a directory's names to the disk.
@@ -178,6 +199,22 @@ struct SystemCalls: Sendable {
   func length(of descriptor: Int32) -> UInt64? {
     var facts = stat()
     guard fstat(descriptor, &facts) == 0 else { return nil }
+    return UInt64(facts.st_size)
+  }
+
+  /// Makes sure that a file can grow by some hundred KiB whatever others put on its file system; best effort.
+  func keepRoom(behind path: String) {
+    guard let descriptor = try? open(path, flags: O_RDWR) else { return }
+    defer { close(descriptor) }
+    var facts = stat()
+    guard fstat(descriptor, &facts) == 0, facts.st_blocks * 512 < facts.st_size + (256 << 10) else { return }
+    _ = fallocate(descriptor, Int32(larder_falloc_keep_size), facts.st_size, 512 << 10)
+  }
+
+  /// The length of a file by its name; nil when it is not there.
+  func size(of path: String) -> UInt64? {
+    var facts = stat()
+    guard stat(path, &facts) == 0 else { return nil }
     return UInt64(facts.st_size)
   }
 

@@ -27,12 +27,15 @@ public final class LarderProcess: Sendable {
 
   /// Starts the binary with settings made of the harness's own and `settings`, by their dotted names, and waits until
   /// it says it is ready.
-  public init(in folders: Folders, settings: [String: String] = [:], arguments: [String] = []) throws {
+  public init(
+    in folders: Folders, settings: [String: String] = [:], arguments: [String] = [], environment: [String: String] = [:]
+  ) throws {
     self.folders = folders
     folder = folders.path
     try writeFile(folders.settings, Self.yaml(in: folders, settings))
     process = try ChildProcess(
-      try Self.binary(), ["serve", "--config", folders.settings] + arguments, environment: ["HOME": folders.path])
+      try Self.binary(), ["serve", "--config", folders.settings] + arguments,
+      environment: environment.merging(["HOME": folders.path]) { $1 })
     do {
       port = try process.waitForLine("its listening line") { Self.port($0, after: "larder: listening on ") }
       adminPort = try process.waitForLine("its admin line") { Self.port($0, after: "larder: admin on ") }

@@ -22,10 +22,11 @@ public final class Rig: Sendable {
 
   /// Starts a Larder with a new cache, or on what another has left behind.
   public func larder(
-    _ settings: [String: String] = [:], on folders: LarderProcess.Folders? = nil, arguments: [String] = []
+    _ settings: [String: String] = [:], on folders: LarderProcess.Folders? = nil, arguments: [String] = [],
+    environment: [String: String] = [:]
   ) throws -> LarderProcess {
     let folders = try folders ?? self.folders()
-    let larder = try LarderProcess(in: folders, settings: settings, arguments: arguments)
+    let larder = try LarderProcess(in: folders, settings: settings, arguments: arguments, environment: environment)
     held.withLock { $0.larders.append(larder) }
     return larder
   }

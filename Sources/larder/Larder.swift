@@ -28,6 +28,9 @@ struct Larder {
     case "check-config":
       arguments.removeFirst()
       code = CheckConfigCommand.run(arguments)
+    case "verify":
+      arguments.removeFirst()
+      code = VerifyCommand.run(arguments)
     case "version" where arguments.contains("--help"):
       Output.print(Help.version)
       code = .success
@@ -38,10 +41,10 @@ struct Larder {
       Output.print(Help.overview)
       code = .success
     case let command?:
-      Output.error("unknown command \"\(command)\"; expected serve, check-config, version or --help")
+      Output.error("unknown command \"\(command)\"; expected serve, verify, check-config, version or --help")
       code = .usage
     case nil:
-      Output.error("a command is missing; expected serve, check-config, version or --help")
+      Output.error("a command is missing; expected serve, verify, check-config, version or --help")
       code = .usage
     }
     exit(code.rawValue)

@@ -1,4 +1,4 @@
-// The command line of `larder serve`, turned into settings.
+// The command lines of `larder serve` and `larder verify`, turned into settings.
 
 import Configuration
 import Glibc
@@ -9,13 +9,14 @@ enum ServeOptions {
   case settings(Settings)
   case wrong(String)
 
-  private static let flags = [
+  /// The flags of `serve` besides `--config`, and the settings that they stand for.
+  static let serveFlags = [
     "--listen": "listen", "--admin": "admin", "--cache-dir": "cache.directory", "--cache-size": "cache.size",
     "--workers": "workers", "--access-log": "log.access_log", "--log-level": "log.level",
   ]
 
   /// Reads the flags: the settings file first, whatever the order, then what the flags say.
-  static func parse(_ arguments: [String]) -> ServeOptions {
+  static func parse(_ arguments: [String], flags: [String: String] = serveFlags) -> ServeOptions {
     var values: [(flag: String, text: String)] = []
     var rest = arguments[...]
     while let argument = rest.popFirst() {
@@ -31,7 +32,7 @@ enum ServeOptions {
       values.append((parts[0], text))
     }
     do {
-      return .settings(try settings(values))
+      return .settings(try settings(values, flags))
     } catch {
       return .wrong(error.description)
     }
@@ -39,7 +40,9 @@ enum ServeOptions {
 
   private static func activeProcessors() -> Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
-  private static func settings(_ values: [(flag: String, text: String)]) throws(SettingsError) -> Settings {
+  private static func settings(_ values: [(flag: String, text: String)], _ flags: [String: String])
+    throws(SettingsError) -> Settings
+  {
     var settings = Settings()
     var source = "settings"
     if let file = values.last(where: { $0.flag == "--config" })?.text {

@@ -99,12 +99,12 @@ import Testing
     let traffic = traffic()
     let reader = traffic.enter(ByteSpan(0, 1_000))
     let claim = try lead(traffic, at: 0, upTo: 1_000)
-    #expect(!traffic.isFar(claim.followed, from: 900, within: 0.5), "its pace is not known, and its reader comes by")
+    #expect(!traffic.isFar(claim.followed, from: 900, patience: 0.5), "its pace is not known, and its reader comes by")
     claim.note(rate: 100)
-    #expect(traffic.isFar(claim.followed, from: 60, within: 0.5))
-    #expect(!traffic.isFar(claim.followed, from: 50, within: 0.5))
+    #expect(traffic.isFar(claim.followed, from: 60, patience: 0.5))
+    #expect(!traffic.isFar(claim.followed, from: 50, patience: 0.5))
     claim.note(rate: 10_000)
-    #expect(!traffic.isFar(claim.followed, from: 900, within: 0.5))
+    #expect(!traffic.isFar(claim.followed, from: 900, patience: 0.5))
     withExtendedLifetime(reader) {}
   }
 
@@ -112,8 +112,11 @@ import Testing
     let traffic = traffic()
     let seeker = traffic.enter(ByteSpan(500, 1_000))
     let claim = try lead(traffic, at: 0, upTo: 1_000)
-    #expect(traffic.isFar(claim.followed, from: 500, within: 0.5), "beyond the read-ahead")
-    #expect(!traffic.isFar(claim.followed, from: 100, within: 0.5), "within it")
+    #expect(traffic.isFar(claim.followed, from: 500, patience: 0.5), "beyond the read-ahead")
+    #expect(!traffic.isFar(claim.followed, from: 100, patience: 0.5), "within it")
+    claim.note(rate: 100)
+    #expect(traffic.isFar(claim.followed, from: 13, patience: 0.5), "a quarter of the patience is enough")
+    #expect(!traffic.isFar(claim.followed, from: 12, patience: 0.5))
     withExtendedLifetime(seeker) {}
   }
 
@@ -121,7 +124,7 @@ import Testing
     let traffic = traffic()
     let claim = try lead(traffic, at: 0, upTo: 1_000, isResumable: false)
     claim.note(rate: 1)
-    #expect(!traffic.isFar(claim.followed, from: 900, within: 0.5))
+    #expect(!traffic.isFar(claim.followed, from: 900, patience: 0.5))
   }
 
   @Test func takingOverReleasesWhoWaitedBehindTheCut() async throws {

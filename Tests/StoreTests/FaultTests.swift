@@ -11,7 +11,7 @@ import Testing
   enum Aftermath: CaseIterable, Sendable { case killed, powerLost }
 
   /// Some of everything; returns the spans of each object that were durable at the last successful sync.
-  private func work(_ store: Store) async -> [String: SpanSet] {
+  func work(_ store: Store) async -> [String: SpanSet] {
     var durable: [String: SpanSet] = [:]
     var written: [String: SpanSet] = [:]
     func write(_ name: String, total: UInt64, _ span: ByteSpan) async {
@@ -27,9 +27,9 @@ import Testing
       if (try? await entry.representation.fill(span)) != nil { written[name, default: SpanSet()].insert(span) }
     }
     func sync() async {
-      let errors = store.statistics.writeErrors
       await store.sync()
-      if store.statistics.writeErrors == errors, store.statistics.pendingCommitBytes == 0 { durable = written }
+      // What could not be written once may be in memory only, and is not meant to be durable.
+      if store.statistics.writeErrors == 0, store.statistics.pendingCommitBytes == 0 { durable = written }
     }
     await write("small", total: 5000, ByteSpan(0, 1000))
     await write("large", total: 1_000_000, ByteSpan(10, 300_000))

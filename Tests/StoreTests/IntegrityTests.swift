@@ -155,7 +155,7 @@ import Testing
     index.close()
     let before = directory.snapshot().filter { !$0.key.hasSuffix("lock.mdb") }
     #expect(
-      refusal(options(directory)) == .unknownVersion(directory: directory.path + "/cache", found: 99, expected: 1))
+      refusal(options(directory)) == .unknownVersion(directory: directory.path + "/cache", found: 99, expected: 2))
     #expect(directory.snapshot().filter { !$0.key.hasSuffix("lock.mdb") } == before)
   }
 

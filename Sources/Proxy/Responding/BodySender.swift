@@ -65,7 +65,11 @@ final class BodySender {
         } catch {
           // Evicted or found bad in between: it is a gap now, and asked for again.
           fruitless += 1
-          if fruitless > Self.patience { return .cut(.storage(error)) }
+          if fruitless > Self.patience {
+            // A disk that does not give what it has is no reason to break off.
+            guard await flush(downTo: 0) else { return .clientGone }
+            return await relay(ByteSpan(position, span.upper))
+          }
           continue
         }
         let sent = ByteSpan(position, position + UInt64(bytes.count))

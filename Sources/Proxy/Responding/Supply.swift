@@ -102,15 +102,21 @@ final class Supply {
     let runner = FillRunner(
       table: parts.context.fills, pool: parts.pool, representation: representation,
       response: FillResponse(entry.response.fields), source: source, claim: claim, reservation: reservation,
-      spawn: parts.spawn, onClaim: { [weak self] span in self?.own.insert(span) })
+      spawn: parts.spawn, onClaim: { [weak self] span in self?.own.insert(span) }, onEnd: onEnd)
     runner.begin(opened)
+  }
+
+  /// What follows when a fill has ended: a completed object is compared with the digest its origin stated.
+  private var onEnd: () -> Void {
+    let followUp = DigestFollowUp(parts: parts, key: entry.key, source: source)
+    return { [representation] in followUp.begin(representation) }
   }
 
   /// Begins the fill of a representation that this very request has brought, on an exchange whose head is known.
   func begin(_ span: ByteSpan, opened: OpenedExchange, reservation: Reservation) {
     guard !span.isEmpty else {
       opened.exchange.finish()
-      return
+      return onEnd()
     }
     // The same representation once more, from an origin that does not look at conditions: all of it is here.
     guard !representation.isComplete else { return opened.exchange.abandon() }
@@ -159,7 +165,7 @@ final class Supply {
     let longest = parts.context.settings.fills.followPatience.inSeconds
     let end = Deadline.after(seconds: longest)
     // What is not known yet of the fill's pace may be in a moment.
-    while !traffic.isFar(claim, from: position, within: longest / 4), .now < end {
+    while !traffic.isFar(claim, from: position, patience: longest), .now < end {
       let pause = min(end, .after(seconds: longest / 8))
       switch await traffic.wait(for: claim, past: position, patience: (pause, parts.loop)) {
       case .moved: return .lookAgain
