@@ -84,7 +84,7 @@ final class BodySender {
         switch await supply.obtain(position, upTo: span.upper) {
         case .lookAgain:
           fruitless += 1
-          if fruitless > Self.patience { return .cut(.cancelled) }
+          if fruitless > Self.patience { return await relay(ByteSpan(position, span.upper)) }
         case .cancelled: return .clientGone
         case .failed(let outcome):
           switch outcome {

@@ -36,15 +36,19 @@ struct Salvage {
     return .salvaged(rows: rows, kept: kept)
   }
 
-  /// The head from which most can be read; the newer of two that are as good.
+  /// The newer of the heads; the other where that leads to nothing, or where their numbers do not fit, to less.
   private func bestHead(_ descriptor: Int32) throws(StoreOpenError) -> PageHead {
     let (first, second) = PageWalk.heads(descriptor, calls)
     let heads = [first, second].compactMap { try? $0.get() }.sorted { $0.transaction > $1.transaction }
-    var best: (head: PageHead, damage: Int)?
+    let areInOrder = heads.count < 2 || heads[0].transaction - heads[1].transaction <= 1
+    var best: (head: PageHead, rows: Int)?
     for head in heads {
       guard var walk = try? PageWalk.from(head, descriptor, calls: calls, depth: .all) else { continue }
-      walk.run { _, _, _ in }
-      if walk.damage.count < best?.damage ?? .max { best = (head, walk.damage.count) }
+      var rows = 0
+      walk.run { _, _, _ in rows += 1 }
+      if best == nil || (areInOrder && best?.rows == 0) || (!areInOrder && rows > best?.rows ?? 0) {
+        best = (head, rows)
+      }
     }
     guard let best else {
       throw .badIndex(directory: layout.root, reason: "neither of its heads can be read")
