@@ -8,14 +8,15 @@ func lines(_ count: Int) -> [UInt8] {
 
 /// The bytes as the gzip program encodes them.
 func gzipped(_ bytes: [UInt8], _ rig: Rig) throws -> [UInt8] {
-  let path = rig.folder.file("plain-\(bytes.count)")
+  let path = rig.folder.file("plain-\(UInt64.random(in: 0 ... .max))")
   try writeFile(path, bytes)
   return try mustRun("gzip", ["-nc", path]).output
 }
 
 /// The bytes as the gzip program decodes them.
 func gunzipped(_ bytes: [UInt8], _ rig: Rig) throws -> [UInt8] {
-  let path = rig.folder.file("coded-\(bytes.hashValue)")
+  // Rows that run side by side may well have the same bytes.
+  let path = rig.folder.file("coded-\(UInt64.random(in: 0 ... .max))")
   try writeFile(path, bytes)
   return try mustRun("gzip", ["-dc", path]).output
 }
