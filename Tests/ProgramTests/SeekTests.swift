@@ -5,14 +5,14 @@ import Testing
 @Suite struct SeekTests {
   private static let body = PatternBody(seed: 311, size: 200 << 20)
 
-  /// A proxy in which following takes longer than any test waits.
+  /// A proxy in which following would take longer than a test waits, and longer than its patience.
   private func withSlowFill(_ run: (Rig, ScriptedOrigin, LarderProcess, RawClient) throws -> Void) throws {
     try withRig { rig in
       let paced = PacedOrigin(Self.body, while: { _ in true })
       let quick = PacedOrigin(Self.body, while: { _ in false })
       let origin = try rig.origin { try ($0.index == 0 ? paced : quick).serve($0) }
       let larder = try rig.larder([
-        "fills.connections_per_object": "1", "fills.follow_patience": "120s", "fills.finish_if_missing": "0",
+        "fills.connections_per_object": "1", "fills.follow_patience": "40s", "fills.finish_if_missing": "0",
       ])
       let first = try RawClient(port: larder.port)
       try first.send(RawClient.request("GET", origin.url("/")))
