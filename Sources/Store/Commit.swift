@@ -38,6 +38,10 @@ final class Commit: @unchecked Sendable {
 
   init(generation: UInt64) { self.generation = generation }
 
+  /// What the commit thread adds. Apart from the batches, whose size the index thread looks at meanwhile; kept, because
+  /// what one attempt could not sync must not be claimed by the next.
+  private var amendments = Operations()
+
   var isEmpty: Bool { batches.isEmpty && doomed.isEmpty }
 
   var pendingBytes: Int { batches.reduce(0) { $0 + $1.bytes.count } }
@@ -54,14 +58,12 @@ final class Commit: @unchecked Sendable {
 
   /// Carries it out; where the index could not be written nothing is durable, and it says why. On the commit thread.
   func perform(_ engine: Engine) -> String? {
-    var amendments = Operations()
     syncFiles(engine, &amendments)
     var number: [UInt8] = []
     number.put(generation)
     amendments.put(.meta, IndexKey.journal, number)
-    batches.append(amendments)
     do {
-      try engine.index.apply(batches) { engine.calls.allowsCommit() }
+      try engine.index.apply(batches + [amendments]) { engine.calls.allowsCommit() }
     } catch {
       engine.counters.writeErrors.add(1)
       return (error as? IndexError)?.explanation ?? "\(error)"

@@ -96,7 +96,10 @@ import Testing
         expectBytes(response.body, body.bytes)
       }
       #expect(origin.bodyBytesSent - before == bad.reduce(0) { $0 + $1.length })
-      #expect(try second.metric("larder_store_checksum_errors_total") == 100)
+      // An item that stands in a pack which is reclaimed meanwhile is not copied, and missing when it is read.
+      let wrong = try second.metric("larder_store_checksum_errors_total") ?? 0
+      let missing = try second.metric("larder_store_missing_data_total") ?? 0
+      #expect(wrong + missing == 100)
       for extent in bad {
         #expect(second.errorText.contains("\(extent.path): \(extent.length) bytes at offset \(extent.offset)"))
       }
