@@ -25,7 +25,8 @@ func fuzzChunkedBody(_ input: [UInt8]) {
     written += ChunkedCoding.chunkHeader(whole.content.count) + whole.content + ChunkedCoding.chunkEnd
   }
   written += ChunkedCoding.lastChunk(trailers: whole.trailers)
-  let again = decode(written, step: 4096)
+  // Each of the eight lines may have got the space that was not there.
+  let again = decode(written, step: 4096, trailerBytes: 512 + 8)
   must(again.isComplete && again.taken == written.count, "a written body has another end: \(again)")
   must(again.content == whole.content && again.trailers == whole.trailers, "a written body is read as another")
   for name: FieldName in [.contentLength, .transferEncoding, .host, .connection, .trailer] {
@@ -33,9 +34,9 @@ func fuzzChunkedBody(_ input: [UInt8]) {
   }
 }
 
-private func decode(_ input: [UInt8], step: Int) -> Decoded {
+private func decode(_ input: [UInt8], step: Int, trailerBytes: Int = 512) -> Decoded {
   var decoder = BodyDecoder(
-    framing: .chunked, limits: ChunkLimits(extensionBytes: 64, trailerBytes: 512, trailerCount: 8))
+    framing: .chunked, limits: ChunkLimits(extensionBytes: 64, trailerBytes: trailerBytes, trailerCount: 8))
   var result = Decoded()
   var start = 0
   while start < input.count, !decoder.isComplete {
