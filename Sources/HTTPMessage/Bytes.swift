@@ -95,6 +95,24 @@ extension RawSpan {
     extracting(offsets).withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
   }
 
+  /// Whether both have the same octets. Eight a step.
+  @inlinable package func isEqual(to other: RawSpan) -> Bool {
+    guard byteCount == other.byteCount else { return false }
+    var offset = 0
+    while offset + 8 <= byteCount {
+      guard
+        unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
+          == other.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
+      else { return false }
+      offset += 8
+    }
+    while offset < byteCount {
+      guard byte(at: offset) == other.byte(at: offset) else { return false }
+      offset += 1
+    }
+    return true
+  }
+
   /// The offset of the first line feed at or after an offset, or nil. Eight octets a step.
   @inlinable package func offsetOfLineFeed(from start: Int) -> Int? {
     let ones: UInt64 = 0x0101_0101_0101_0101
@@ -148,19 +166,28 @@ extension [UInt8] {
   }
 
   /// Appends the decimal digits of a number.
-  package mutating func append(decimal number: some BinaryInteger) {
+  @inlinable package mutating func append(decimal number: some FixedWidthInteger) {
     if number < 0 { append(UInt8(ascii: "-")) }
-    var rest = UInt64(number.magnitude)
-    let start = count
-    repeat {
-      append(UInt8(truncatingIfNeeded: rest % 10) + 0x30)
-      rest /= 10
-    } while rest > 0
-    self[start...].reverse()
+    append(digitsOf: UInt64(number.magnitude))
+  }
+
+  /// Most numbers of a head are short: the highest digit is found first, and nothing is reversed.
+  @usableFromInline mutating func append(digitsOf number: UInt64) {
+    var scale: UInt64 = 1
+    while number / scale >= 10 { scale *= 10 }
+    while scale > 0 {
+      append(UInt8(truncatingIfNeeded: number / scale % 10) + 0x30)
+      scale /= 10
+    }
   }
 }
 
 extension ArraySlice<UInt8> {
+  /// Whether these are the octets of a text.
+  @inlinable package func isEqual(to text: String) -> Bool {
+    span.bytes.isEqual(to: text.utf8Span.span.bytes)
+  }
+
   /// Lends the octets as a span.
   @inlinable package func withBytes<Result, Failure: Error>(
     _ body: (RawSpan) throws(Failure) -> Result

@@ -9,6 +9,7 @@ extension Fields {
 
   /// The same as `listMembers`, as slices of the octets.
   public func listMemberBytes(_ name: FieldName) -> [ArraySlice<UInt8>] {
+    guard mayContain(name) else { return [] }
     var members: [ArraySlice<UInt8>] = []
     for line in lines where matches(line, name) { ListSplit.split(wire[line.value]) { members.append($0) } }
     return members
@@ -16,6 +17,7 @@ extension Fields {
 
   /// True when the list has this member, compared without regard to case.
   public func hasListMember(_ name: FieldName, _ token: String) -> Bool {
+    guard mayContain(name) else { return false }
     var found = false
     for line in lines where matches(line, name) {
       ListSplit.split(wire[line.value]) { if ASCII.equalIgnoringCase($0, token.utf8) { found = true } }

@@ -20,7 +20,7 @@ public struct FieldValue: Sendable {
   }
 
   /// The decimal digits of a number.
-  public init(_ number: some BinaryInteger) {
+  public init(_ number: some FixedWidthInteger) {
     var digits: [UInt8] = []
     digits.reserveCapacity(20)
     digits.append(decimal: number)

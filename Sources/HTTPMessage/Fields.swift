@@ -17,6 +17,9 @@ public struct Fields: Sendable {
 
   private(set) var lines: [Line] = []
   private(set) var wire: [UInt8] = []
+  /// The known names that may be among the lines, each by one of 64 bits: what is asked for is absent more often than
+  /// not. Some names share a bit, and bits are not taken back when lines go.
+  private var seen: UInt64 = 0
 
   public init() {}
 
@@ -27,6 +30,12 @@ public struct Fields: Sendable {
 
   /// All lines as the wire has them, each with its CRLF, without the empty line that ends a section.
   public var serialized: [UInt8] { wire }
+
+  /// Whether these octets are all lines as `serialized` has them.
+  package func isSerialized(as octets: RawSpan) -> Bool { octets.isEqual(to: wire.span.bytes) }
+
+  /// The number of octets of `serialized`.
+  package var serializedCount: Int { wire.count }
 
   /// Makes room for so many lines of so many octets in all.
   public mutating func reserveCapacity(lines lineCount: Int, bytes: Int) {
@@ -68,13 +77,16 @@ public struct Fields: Sendable {
   private mutating func endLine(start: Int, nameCount: Int, valueCount: Int, known: KnownField) {
     wire.append(ASCII.carriageReturn)
     wire.append(ASCII.lineFeed)
+    seen |= Fields.bit(of: known)
     lines.append(
       Line(start: UInt32(start), nameCount: UInt32(nameCount), valueCount: UInt32(valueCount), known: known))
   }
 
   /// Leaves exactly one line of this name: the first one's place is kept, and where there was none it comes last.
   public mutating func set(_ name: FieldName, _ value: FieldValue) {
-    guard let first = lines.firstIndex(where: { matches($0, name) }) else { return append(name, value) }
+    guard mayContain(name), let first = lines.firstIndex(where: { matches($0, name) }) else {
+      return append(name, value)
+    }
     let old = self
     lines.removeSubrange(first...)
     wire.removeSubrange(Int(old.lines[first].start)...)
@@ -84,6 +96,7 @@ public struct Fields: Sendable {
 
   /// Removes every line of this name.
   public mutating func remove(_ name: FieldName) {
+    guard mayContain(name) else { return }
     keep { fields, line in !fields.matches(line, name) }
   }
 
@@ -104,6 +117,7 @@ public struct Fields: Sendable {
   private mutating func copy(_ line: Line, from other: Fields) {
     var moved = line
     moved.start = UInt32(wire.count)
+    seen |= Fields.bit(of: line.known)
     wire.append(contentsOf: other.wire[line.whole])
     lines.append(moved)
   }
@@ -113,24 +127,31 @@ public struct Fields: Sendable {
     for line in other.lines { copy(line, from: other) }
   }
 
-  public func contains(_ name: FieldName) -> Bool { lines.contains { matches($0, name) } }
+  public func contains(_ name: FieldName) -> Bool { mayContain(name) && lines.contains { matches($0, name) } }
+
+  private static func bit(of known: KnownField) -> UInt64 { 1 &<< UInt64(known.rawValue) }
+
+  /// False where no line can have this name.
+  func mayContain(_ name: FieldName) -> Bool { seen & Fields.bit(of: name.known) != 0 }
 
   /// The number of lines of this name.
-  public func count(of name: FieldName) -> Int { lines.count { matches($0, name) } }
+  public func count(of name: FieldName) -> Int { mayContain(name) ? lines.count { matches($0, name) } : 0 }
 
   /// The value of the first line of this name.
   public func first(_ name: FieldName) -> FieldValue? {
+    guard mayContain(name) else { return nil }
     for line in lines where matches(line, name) { return value(of: line) }
     return nil
   }
 
   /// The values of all lines of this name, in their order.
   public func all(_ name: FieldName) -> [FieldValue] {
-    lines.compactMap { matches($0, name) ? value(of: $0) : nil }
+    mayContain(name) ? lines.compactMap { matches($0, name) ? value(of: $0) : nil } : []
   }
 
   /// The values of all lines of this name joined with ", " (RFC 9110 §5.3); nil when there is none.
   public func combined(_ name: FieldName) -> FieldValue? {
+    guard mayContain(name) else { return nil }
     var result: FieldValue?
     for line in lines where matches(line, name) {
       guard let before = result else {

@@ -74,11 +74,11 @@ public enum HTTPDate {
     bytes.reserveCapacity(29)
     // 1970-01-01 was a Thursday, and 4 in a week that begins on Sunday.
     let weekday = Int(((days + 4) % 7 + 7) % 7)
-    bytes.append(contentsOf: shortDays[weekday].utf8)
+    append(shortDays[weekday], to: &bytes)
     bytes.append(contentsOf: ", ".utf8)
     appendTwoDigits(date.day, to: &bytes)
     bytes.append(ASCII.space)
-    bytes.append(contentsOf: months[date.month - 1].utf8)
+    append(months[date.month - 1], to: &bytes)
     bytes.append(ASCII.space)
     appendTwoDigits(date.year / 100, to: &bytes)
     appendTwoDigits(date.year % 100, to: &bytes)
@@ -92,14 +92,22 @@ public enum HTTPDate {
     return FieldValue(checked: bytes[...])
   }
 
+  private static func append(_ word: StaticString, to bytes: inout [UInt8]) {
+    word.withUTF8Buffer { bytes.append(contentsOf: $0) }
+  }
+
   private static func appendTwoDigits(_ number: Int, to bytes: inout [UInt8]) {
     bytes.append(UInt8(truncatingIfNeeded: number / 10) + 0x30)
     bytes.append(UInt8(truncatingIfNeeded: number % 10) + 0x30)
   }
 
-  private static let shortDays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-  private static let longDays = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
-  private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+  private static let shortDays: [StaticString] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+  private static let longDays: [StaticString] = [
+    "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
+  ]
+  private static let months: [StaticString] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+  ]
 
   /// Nil where the month has no such day. `month` counts from 0.
   private static func timestamp(_ year: Int, _ month: Int, _ day: Int, _ time: Int) -> Timestamp? {
@@ -147,17 +155,19 @@ private struct DateScanner {
 
   var isAtEnd: Bool { offset == bytes.count }
 
-  mutating func take(literal: String) -> Bool {
-    let end = offset + literal.utf8.count
-    guard end <= bytes.count, ASCII.equalIgnoringCase(bytes[offset..<end], literal.utf8) else { return false }
+  mutating func take(literal: StaticString) -> Bool {
+    let end = offset + literal.utf8CodeUnitCount
+    guard end <= bytes.count, literal.withUTF8Buffer({ ASCII.equalIgnoringCase(bytes[offset..<end], $0) }) else {
+      return false
+    }
     offset = end
     return true
   }
 
   /// The place of the word found. A word that goes on with a letter is not taken ("Sun" in "Sunday").
-  mutating func take(oneOf words: [String]) -> Int? {
+  mutating func take(oneOf words: [StaticString]) -> Int? {
     for (index, word) in words.enumerated() {
-      let end = offset + word.utf8.count
+      let end = offset + word.utf8CodeUnitCount
       guard end < bytes.count, !ASCII.isLetter(bytes[end]), take(literal: word) else { continue }
       return index
     }

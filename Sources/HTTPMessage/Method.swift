@@ -11,6 +11,18 @@ public struct Method: Hashable, Sendable {
     name = token
   }
 
+  /// The same for octets.
+  public init?(_ token: RawSpan) {
+    // Nearly every request is a GET.
+    if token.byteCount == 3, token.byte(at: 0) == UInt8(ascii: "G"), token.byte(at: 1) == UInt8(ascii: "E"),
+      token.byte(at: 2) == UInt8(ascii: "T")
+    {
+      self = .get
+    } else {
+      self.init(token.text(0..<token.byteCount))
+    }
+  }
+
   private init(known name: String) { self.name = name }
 
   public static let get = Method(known: "GET")

@@ -38,6 +38,8 @@ public struct TargetURI: Sendable {
   public let pathAndQuery: String
   /// True when the URI had neither path nor query: OPTIONS then means the server itself (RFC 9112 §3.2.4).
   public let isPathEmpty: Bool
+  /// host[:port] as a Host field has it: IPv6 in brackets, the default port left out.
+  public let authority: String
 
   /// `pathAndQuery` must be one that `parse` or an origin-form target gave.
   public init(scheme: Scheme, host: String, port: UInt16, pathAndQuery: String, isPathEmpty: Bool = false) {
@@ -46,18 +48,18 @@ public struct TargetURI: Sendable {
     self.port = port
     self.pathAndQuery = pathAndQuery
     self.isPathEmpty = isPathEmpty
+    let bracketed = host.utf8.contains(ASCII.colon) ? "[\(host)]" : host
+    authority = port == scheme.defaultPort ? bracketed : bracketed + ":" + String(port)
   }
 
-  /// host[:port] as a Host field has it: IPv6 in brackets, the default port left out.
-  public var authority: String {
-    port == scheme.defaultPort ? bracketedHost : authorityWithPort
-  }
-
-  /// host:port as a CONNECT target has it.
-  public var authorityWithPort: String { bracketedHost + ":" + String(port) }
-
-  private var bracketedHost: String {
-    host.utf8.contains(ASCII.colon) ? "[\(host)]" : host
+  /// Another resource of the same origin; `pathAndQuery` must be one that `parse` gave.
+  init(sameOriginAs other: TargetURI, pathAndQuery: String) {
+    scheme = other.scheme
+    host = other.host
+    port = other.port
+    authority = other.authority
+    self.pathAndQuery = pathAndQuery
+    isPathEmpty = false
   }
 
   /// The whole URI.

@@ -6,6 +6,8 @@ public import HTTPMessage
 struct FieldSection: Sendable {
   private(set) var fields = Fields()
 
+  var isEmpty: Bool { fields.isEmpty }
+
   /// Adds a line; true when it was the empty line that ends the section.
   ///
   /// - Parameter mendsBlanks: whitespace before a colon is removed, as a proxy does in a response (RFC 9112 §5.1).
@@ -51,7 +53,7 @@ struct FieldSection: Sendable {
 
 /// Reads the version of a start line (RFC 9112 §2.3).
 func parseVersion(_ text: RawSpan) -> Result<HTTPVersion, VersionFault> {
-  guard text.byteCount == 8, text.text(0..<5) == "HTTP/", ASCII.isDigit(text.byte(at: 5)),
+  guard text.byteCount == 8, isProtocolName(text), ASCII.isDigit(text.byte(at: 5)),
     text.byte(at: 6) == UInt8(ascii: "."), ASCII.isDigit(text.byte(at: 7))
   else { return .failure(.malformed) }
   guard text.byte(at: 5) == UInt8(ascii: "1") else { return .failure(.unsupported(text.text(0..<8))) }
@@ -60,6 +62,12 @@ func parseVersion(_ text: RawSpan) -> Result<HTTPVersion, VersionFault> {
   case UInt8(ascii: "1"): return .success(.http11)
   default: return .failure(.unsupported(text.text(0..<8)))
   }
+}
+
+private func isProtocolName(_ text: RawSpan) -> Bool {
+  text.byte(at: 0) == UInt8(ascii: "H") && text.byte(at: 1) == UInt8(ascii: "T")
+    && text.byte(at: 2) == UInt8(ascii: "T")
+    && text.byte(at: 3) == UInt8(ascii: "P") && text.byte(at: 4) == UInt8(ascii: "/")
 }
 
 enum VersionFault: Error {

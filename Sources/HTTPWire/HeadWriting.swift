@@ -31,22 +31,57 @@ extension RequestHead {
 extension ResponseHead {
   /// The octets of the head with its empty line.
   public func serialized() -> [UInt8] {
-    var bytes: [UInt8] = []
-    let lines = fields.serialized
-    bytes.reserveCapacity(reason.utf8.count + lines.count + 24)
-    bytes.append(contentsOf: version.text.utf8)
-    bytes.append(ASCII.space)
-    bytes.append(decimal: status)
-    bytes.append(ASCII.space)
-    if reason.utf8.allSatisfy(ASCII.isFieldContent) {
-      bytes.append(contentsOf: reason.utf8)
-    } else {
-      for byte in reason.utf8 { bytes.append(ASCII.isFieldContent(byte) ? byte : ASCII.space) }
-    }
-    bytes.append(contentsOf: "\r\n".utf8)
-    bytes.append(contentsOf: lines)
-    bytes.append(contentsOf: "\r\n".utf8)
-    return bytes
+    var writer = ResponseHeadWriter(version: version, status: status, reason: reason, lines: fields.serialized)
+    return writer.end()
+  }
+}
+
+/// Writes a response's head straight to octets: the start line, lines that are ready, then single fields.
+public struct ResponseHeadWriter {
+  private var octets: [UInt8] = []
+
+  /// - Parameter lines: whole field lines as `Fields.serialized` gives them.
+  public init(version: HTTPVersion = .http11, status: Int, reason: String, lines: [UInt8]) {
+    octets.reserveCapacity(reason.utf8.count + lines.count + 256)
+    octets.append(contentsOf: version.text.utf8)
+    octets.append(ASCII.space)
+    octets.append(decimal: status)
+    octets.append(ASCII.space)
+    // An octet that no status line can hold would end it.
+    for byte in reason.utf8 { octets.append(ASCII.isFieldContent(byte) ? byte : ASCII.space) }
+    endLine()
+    octets.append(contentsOf: lines)
+  }
+
+  /// Adds a field line.
+  public mutating func append(_ name: FieldName, _ value: FieldValue) {
+    begin(name)
+    octets.append(contentsOf: value.bytes)
+    endLine()
+  }
+
+  /// Adds a field line whose value is a number.
+  public mutating func append(_ name: FieldName, decimal number: UInt64) {
+    begin(name)
+    octets.append(decimal: number)
+    endLine()
+  }
+
+  /// The head with its empty line. Nothing may be added afterwards.
+  public mutating func end() -> [UInt8] {
+    endLine()
+    return octets
+  }
+
+  private mutating func begin(_ name: FieldName) {
+    octets.append(contentsOf: name.spelling.utf8)
+    octets.append(ASCII.colon)
+    octets.append(ASCII.space)
+  }
+
+  private mutating func endLine() {
+    octets.append(ASCII.carriageReturn)
+    octets.append(ASCII.lineFeed)
   }
 }
 

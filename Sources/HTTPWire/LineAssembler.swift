@@ -37,6 +37,14 @@ struct LineAssembler: Sendable {
     finished = 0
   }
 
+  /// Counts whole lines of so many octets in all as taken; false, and nothing is counted, where they do not fit the
+  /// section's limit or do not begin a line.
+  mutating func skip(_ count: Int, limit: Int) -> Bool {
+    guard unfinished.isEmpty, count <= limit - finished else { return false }
+    finished += count
+    return true
+  }
+
   /// Looks for the next line at `offset`, and moves `offset` behind what was taken.
   ///
   /// - Parameter limit: the octets that the section may have.

@@ -17,6 +17,9 @@ public struct RequestHeadParser: Sendable {
   private var start: StartLine?
   private var section = FieldSection()
   private var emptyLines = 0
+  private var targets = TargetParser()
+  /// The field lines of the last head, as they came: a client mostly sends the same ones again.
+  private var lastFields = Fields()
 
   /// Clients have been seen to send one empty line too many after a body (RFC 9112 §2.2), not dozens.
   private static let mostEmptyLines = 8
@@ -32,6 +35,7 @@ public struct RequestHeadParser: Sendable {
     var offset = 0
     while offset < input.byteCount {
       if isEmpty { try checkFirst(input.byte(at: offset)) }
+      if let head = try repeatedSection(input, &offset) { return (offset, head) }
       let head: RequestHead?
       switch lines.next(input, at: &offset, limit: limits.headBytes, lineLimit: limits.lineBytes) {
       case .incomplete: return (offset, nil)
@@ -71,17 +75,34 @@ public struct RequestHeadParser: Sendable {
       return nil
     }
     guard try section.take(line: line, countLimit: limits.fieldCount) else { return nil }
-    var head = RequestHead(
-      method: start.method, target: start.target, version: start.version, fields: section.finish())
+    let fields = section.finish()
+    lastFields = fields
+    return try finish(start, fields)
+  }
+
+  /// Takes a section that is the last one's over again, octet for octet; nil where it is not, or not all there.
+  private mutating func repeatedSection(_ input: RawSpan, _ offset: inout Int) throws(WireError) -> RequestHead? {
+    guard let start, section.isEmpty, !lastFields.isEmpty else { return nil }
+    let end = offset + lastFields.serializedCount
+    guard input.byteCount >= end + 2, input.byte(at: end) == ASCII.carriageReturn,
+      input.byte(at: end + 1) == ASCII.lineFeed, lastFields.isSerialized(as: input.extracting(offset..<end)),
+      lines.skip(end + 2 - offset, limit: limits.headBytes)
+    else { return nil }
+    offset = end + 2
+    return try finish(start, lastFields)
+  }
+
+  private mutating func finish(_ start: StartLine, _ section: Fields) throws(WireError) -> RequestHead {
+    var fields = section
     self.start = nil
     emptyLines = 0
     lines.reset()
-    try settleHost(&head)
-    head.fields.mergeContentLength()
-    return head
+    try settleHost(&fields, start)
+    fields.mergeContentLength()
+    return RequestHead(method: start.method, target: start.target, version: start.version, fields: fields)
   }
 
-  private func parseStart(_ line: RawSpan) throws(WireError) -> StartLine {
+  private mutating func parseStart(_ line: RawSpan) throws(WireError) -> StartLine {
     if let bad = line.offsetOfControl(in: 0..<line.byteCount) {
       throw .badRequestLine("\(ASCII.description(line.byte(at: bad))) in it")
     }
@@ -89,7 +110,8 @@ public struct RequestHeadParser: Sendable {
     var methodEnd = 0
     while methodEnd < count, ASCII.isToken(line.byte(at: methodEnd)) { methodEnd += 1 }
     guard methodEnd < count else { throw .badRequestLine("a method and nothing else") }
-    guard methodEnd > 0, line.byte(at: methodEnd) == ASCII.space, let method = Method(line.text(0..<methodEnd)) else {
+    guard methodEnd > 0, line.byte(at: methodEnd) == ASCII.space, let method = Method(line.extracting(0..<methodEnd))
+    else {
       throw .badRequestLine("\(ASCII.description(line.byte(at: methodEnd))) in the method")
     }
     var targetEnd = methodEnd + 1
@@ -106,24 +128,24 @@ public struct RequestHeadParser: Sendable {
       throw .badRequestLine("\(shown(line.text(targetEnd + 1..<count))) where the protocol version should be")
     }
     do {
-      return StartLine(method: method, target: try RequestTarget.parse(target, method: method), version: version)
+      return StartLine(method: method, target: try targets.parse(target, method: method), version: version)
     } catch {
       throw .badTarget(error.explanation)
     }
   }
 
   /// RFC 9112 §3.2: exactly one valid Host in HTTP/1.1, at most one in HTTP/1.0; the absolute form wins over it.
-  private func settleHost(_ head: inout RequestHead) throws(WireError) {
-    let hosts = head.fields.count(of: .host)
+  private func settleHost(_ fields: inout Fields, _ start: StartLine) throws(WireError) {
+    let hosts = fields.count(of: .host)
     guard hosts <= 1 else { throw .badHost("\(hosts) Host fields") }
-    let value = head.fields.first(.host)
-    if value == nil, head.version == .http11 { throw .badHost("no Host field in an HTTP/1.1 request") }
-    guard case .absolute(let target) = head.target else { return try checkHost(value) }
+    let value = fields.first(.host)
+    if value == nil, start.version == .http11 { throw .badHost("no Host field in an HTTP/1.1 request") }
+    guard case .absolute(let target) = start.target else { return try checkHost(value) }
     let authority = target.authority
     // The usual case, and the authority was checked with the target.
-    if let value, value.bytes.elementsEqual(authority.utf8) { return }
+    if let value, value.bytes.isEqual(to: authority) { return }
     try checkHost(value)
-    if let settled = FieldValue(authority) { head.fields.set(.host, settled) }
+    if let settled = FieldValue(authority) { fields.set(.host, settled) }
   }
 
   /// An empty Host is valid: the target has no authority then.

@@ -124,6 +124,41 @@ import Testing
     #expect(second?.fields.contains("A") == false)
   }
 
+  @Test("RFC 9112 §2.1: heads that begin like the one before are read as if they were alone")
+  func likeTheOneBefore() throws {
+    let common = "Host: a.example\r\nAccept: */*\r\n"
+    let sections = [
+      common, common, common + "Range: bytes=0-1\r\n", common, "Host: a.example\r\n", common, common.lowercased(),
+      common, "Host: a.example\r\nAccept:  */*\r\n", common, common + "Accept: */*\r\n", common,
+    ]
+    for (number, section) in sections.enumerated() {
+      let alone = try verifiedHeads(RequestHeadParser.self, "GET http://a.example/\(number) HTTP/1.1\r\n\(section)\r\n")
+      let before = sections[..<number].map { "GET http://a.example/ HTTP/1.1\r\n\($0)\r\n" }.joined()
+      let after = try verifiedHeads(
+        RequestHeadParser.self, before + "GET http://a.example/\(number) HTTP/1.1\r\n\(section)\r\n")
+      #expect(after.last == alone.last)
+    }
+  }
+
+  @Test("RFC 9112 §3.2.2: the Host of a repeated section is that of its own target")
+  func hostOfARepeatedSection() throws {
+    let targets = ["http://a/", "http://b/", "/", "http://a/", "http://a:81/"]
+    let text = targets.map { "GET \($0) HTTP/1.1\r\nHost: a\r\n\r\n" }.joined()
+    let heads = try verifiedHeads(RequestHeadParser.self, text)
+    #expect(heads.map { $0.fields.first(.host)?.string } == ["a", "b", "a", "a", "a:81"])
+  }
+
+  @Test("a head's limit counts a repeated section as well") func limitOfARepeatedSection() throws {
+    let section = "Host: a\r\nX: \(String(repeating: "x", count: 100))\r\n\r\n"
+    let limits = HeadLimits(headBytes: 160, fieldCount: 10, targetBytes: 160, lineBytes: 160)
+    let short = "GET / HTTP/1.1\r\n\(section)"
+    let long = "GET /\(String(repeating: "l", count: 60)) HTTP/1.1\r\n\(section)"
+    #expect(try verifiedHeads(RequestHeadParser.self, short + short, limits: limits).count == 2)
+    #expect(throws: WireError.headTooLarge(limit: 160)) {
+      try verifiedHeads(RequestHeadParser.self, short + long, limits: limits)
+    }
+  }
+
   @Test("RFC 9112 §2.3: the version is read") func versions() throws {
     let heads = try verifiedHeads(
       RequestHeadParser.self, request("", version: "HTTP/1.0") + request("", version: "HTTP/1.1"))

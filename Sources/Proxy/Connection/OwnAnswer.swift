@@ -18,8 +18,11 @@ struct OwnAnswer {
   /// TRACE reflects the request it received, without what may be secret; OPTIONS tells what the proxy can do.
   func lastHop() async {
     guard transaction.request.method == .trace else { return await options() }
-    var reflected = transaction.request
-    for name: FieldName in [.authorization, .proxyAuthorization, .cookie] { reflected.fields.remove(name) }
+    let request = transaction.request
+    var fields = request.fields
+    for name: FieldName in [.authorization, .proxyAuthorization, .cookie] { fields.remove(name) }
+    let reflected = RequestHead(
+      method: request.method, target: request.target, version: request.version, fields: fields)
     await send(reflected.serialized(), type: "message/http", extra: Fields())
   }
 
