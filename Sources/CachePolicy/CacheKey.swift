@@ -13,7 +13,13 @@ public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
   public let text: String
 
   public init(_ target: TargetURI) {
-    text = "\(target.scheme.rawValue)://\(target.authority)\(CacheKey.normalised(target.pathAndQuery))"
+    var octets: [UInt8] = []
+    octets.reserveCapacity(target.authority.utf8.count + target.pathAndQuery.utf8.count + 8)
+    octets.append(contentsOf: target.scheme.rawValue.utf8)
+    octets.append(contentsOf: "://".utf8)
+    octets.append(contentsOf: target.authority.utf8)
+    CacheKey.append(normalised: target.pathAndQuery, to: &octets)
+    text = String(decoding: octets, as: UTF8.self)
   }
 
   /// For keys that were stored; `text` must be that of a key.
@@ -23,14 +29,15 @@ public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
 
   public var description: String { text }
 
-  private static func normalised(_ pathAndQuery: String) -> String {
-    let input = Array(pathAndQuery.utf8)
-    guard input.contains(percent) else { return pathAndQuery }
-    var output: [UInt8] = []
-    output.reserveCapacity(input.count)
-    var index = 0
-    while index < input.count {
-      guard input[index] == percent, index + 2 < input.count,
+  private static func append(normalised pathAndQuery: String, to output: inout [UInt8]) {
+    let start = output.count
+    output.append(contentsOf: pathAndQuery.utf8)
+    guard let first = output[start...].firstIndex(of: percent) else { return }
+    let input = output[first...]
+    output.removeSubrange(first...)
+    var index = first
+    while index < input.endIndex {
+      guard input[index] == percent, index + 2 < input.endIndex,
         let high = ASCII.hexadecimalValue(input[index + 1]), let low = ASCII.hexadecimalValue(input[index + 2])
       else {
         output.append(input[index])
@@ -45,7 +52,6 @@ public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
       }
       index += 3
     }
-    return String(decoding: output, as: UTF8.self)
   }
 
   private static let percent = UInt8(ascii: "%")

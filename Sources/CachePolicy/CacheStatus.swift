@@ -56,10 +56,9 @@ public struct CacheStatus: Equatable, Sendable {
     return result
   }
 
-  /// The member, with `identifier` as the name of this cache.
-  public func fieldValue(cache identifier: String) -> FieldValue {
-    var text = StructuredText()
-    text.appendTokenOrString(identifier)
+  /// The member, with the name of this cache.
+  public func fieldValue(cache name: CacheName) -> FieldValue {
+    var text = StructuredText(name.spelled)
     switch handling {
     case .local:
       break
@@ -84,10 +83,16 @@ public struct CacheStatus: Equatable, Sendable {
     // Structured text is visible ASCII and spaces only, so that it is always a field value.
     return FieldValue(bytes: text.bytes) ?? ""
   }
+}
 
-  /// Appends the member after what caches nearer to the origin wrote (§2).
-  public func append(to fields: inout Fields, cache identifier: String) {
-    fields.append(.cacheStatus, fieldValue(cache: identifier))
+/// What a cache calls itself in its members (§2), spelled once.
+public struct CacheName: Sendable {
+  fileprivate let spelled: [UInt8]
+
+  public init(_ name: String) {
+    var text = StructuredText([])
+    text.appendTokenOrString(name)
+    spelled = text.bytes
   }
 }
 
@@ -95,11 +100,14 @@ public struct CacheStatus: Equatable, Sendable {
 private struct StructuredText {
   private(set) var bytes: [UInt8] = []
 
-  init() { bytes.reserveCapacity(128) }
+  init(_ beginning: [UInt8]) {
+    bytes.reserveCapacity(128)
+    bytes += beginning
+  }
 
   mutating func append(_ text: String) { bytes += text.utf8 }
 
-  mutating func append(_ name: String, _ number: some BinaryInteger) {
+  mutating func append(_ name: String, _ number: some FixedWidthInteger) {
     append(name)
     bytes.append(decimal: number)
   }

@@ -60,7 +60,7 @@ public func updated(
 /// Whether a stored response may still be stored after a later one has updated it: that may have said `no-store`,
 /// `private`, or `Vary: *` (RFC 9111 §3).
 public func mayStayStored(_ updated: StoredResponse, rules: CacheRules = .standard) -> Bool {
-  let control = updated.cacheControl(rules)
+  let control = ResponseCacheControl(updated.fields, rules)
   return !control.forbidsStoring && !control.forbidsSharedStoring && !control.isUnreadable
     && !updated.fields.hasListMember(.vary, "*")
 }

@@ -1,5 +1,5 @@
 // How old a response is, and how long it is fresh.
-public import HTTPMessage
+import HTTPMessage
 
 /// Age and freshness lifetime of a response at one moment (RFC 9111 §4.2).
 public struct Freshness: Equatable, Sendable {
@@ -32,28 +32,11 @@ public struct Freshness: Equatable, Sendable {
   public var timeToLive: Int64 { lifetime - age }
 }
 
-/// Age and lifetime of a stored response at `now`.
-public func freshness(of stored: StoredResponse, now: Timestamp, rules: CacheRules = .standard) -> Freshness {
-  freshness(of: stored, stored.cacheControl(rules), now: now, rules: rules)
-}
-
-/// The same where the directives have been read already.
-func freshness(
-  of stored: StoredResponse, _ control: ResponseCacheControl, now: Timestamp, rules: CacheRules
-) -> Freshness {
-  let date = stored.date
-  let (lifetime, source) = freshnessLifetime(of: stored, control, date: date, rules: rules)
-  return Freshness(age: currentAge(of: stored, date: date, now: now), lifetime: lifetime, source: source)
-}
-
-/// RFC 9111 §4.2.3.
-private func currentAge(of stored: StoredResponse, date: Timestamp, now: Timestamp) -> Int64 {
+/// The age that a response had when it was received (RFC 9111 §4.2.3).
+func correctedInitialAge(of stored: StoredResponse, date: Timestamp) -> Int64 {
   let apparentAge = limited(stored.responseTime - date)
   let responseDelay = limited(stored.responseTime - stored.requestTime)
-  let correctedInitialAge = max(apparentAge, receivedAge(stored.fields) + responseDelay)
-  // A clock that was put back must not make a response younger than it was when it came.
-  let residentTime = limited(now - stored.responseTime)
-  return min(correctedInitialAge + residentTime, DeltaSeconds.limit)
+  return max(apparentAge, receivedAge(stored.fields) + responseDelay)
 }
 
 /// The value of Age: the first member counts, and one that is not a number is ignored (RFC 9111 §5.1).
@@ -63,12 +46,12 @@ private func receivedAge(_ fields: Fields) -> Int64 {
 }
 
 /// Not below 0, and not beyond what sums can hold.
-private func limited(_ seconds: Int64) -> Int64 {
+func limited(_ seconds: Int64) -> Int64 {
   min(max(seconds, 0), DeltaSeconds.limit)
 }
 
 /// RFC 9111 §4.2.1: the first rule that matches.
-private func freshnessLifetime(
+func freshnessLifetime(
   of stored: StoredResponse, _ control: ResponseCacheControl, date: Timestamp, rules: CacheRules
 ) -> (seconds: Int64, source: Freshness.Source) {
   if let seconds = control.sMaxAge { return (seconds, .sMaxAge) }

@@ -32,15 +32,13 @@ public enum ValidationReason: String, CaseIterable, Sendable {
   }
 }
 
-/// Decides whether a stored response that `selectVariant` chose may answer the request at `now`.
-public func reuse(
-  _ stored: StoredResponse, for request: RequestHead, now: Timestamp, rules: CacheRules = .standard
-) -> ReuseDecision {
+/// Decides whether a stored response that `selectVariant` chose, and that says this of its reuse, may answer the
+/// request at `now`.
+public func reuse(_ terms: ReuseTerms, for request: RequestHead, now: Timestamp) -> ReuseDecision {
   guard request.method == .get || request.method == .head else { return .forward(.method) }
   let asked = RequestCacheControl(request.fields)
-  let control = stored.cacheControl(rules)
-  let state = freshness(of: stored, control, now: now, rules: rules)
-  guard let reason = validationReason(control, asked, state) else {
+  let state = terms.freshness(at: now)
+  guard let reason = validationReason(terms.control, asked, state) else {
     return .serve(age: state.age, ttl: state.timeToLive)
   }
   return asked.onlyIfCached ? .onlyIfCachedUnsatisfied : .validate(reason)

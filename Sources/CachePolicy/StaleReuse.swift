@@ -11,24 +11,23 @@ public enum StaleOccasion: Equatable, Sendable {
   case disconnected
 }
 
-/// Whether a stale stored response may answer the request on this occasion.
+/// Whether a stale stored response that says this of its reuse may answer the request on this occasion.
 ///
 /// Never against `must-revalidate`, `proxy-revalidate`, `s-maxage` or `no-cache` (RFC 9111 §4.2.4). What the request
 /// demands counts unless the cache is disconnected: then there is nobody whom it could be asked of (§5.2.1 makes it
 /// advice).
 public func mayServeStale(
-  _ stored: StoredResponse, for request: RequestHead, on occasion: StaleOccasion, now: Timestamp,
-  rules: CacheRules = .standard
+  _ terms: ReuseTerms, for request: RequestHead, on occasion: StaleOccasion, now: Timestamp
 ) -> Bool {
-  let control = stored.cacheControl(rules)
+  let control = terms.control
   let asked = RequestCacheControl(request.fields)
-  let state = freshness(of: stored, control, now: now, rules: rules)
+  let state = terms.freshness(at: now)
   if control.forbidsStaleReuse { return false }
   let isDemanding = asked.noCache || asked.minFresh != nil || asked.maxAge.map { state.age > $0 } == true
   let staleness = -state.timeToLive
   switch occasion {
   case .error:
-    let unsaid = rules.staleIfError > 0 ? rules.staleIfError : nil
+    let unsaid = terms.rules.staleIfError > 0 ? terms.rules.staleIfError : nil
     let limits = control.staleIfError.map { [$0, asked.staleIfError] } ?? [unsaid, asked.staleIfError]
     return !isDemanding && limits.contains { limit in limit.map { staleness <= $0 } == true }
   case .revalidating:

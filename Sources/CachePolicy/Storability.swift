@@ -52,7 +52,7 @@ public func storability(
   let stored = StoredResponse(storing: response, to: request, requestTime: now, responseTime: now, rules: rules)
   guard isMarkedCacheable(response, control) else { return .refuse(.noFreshness) }
   // What has come stale may be asked for as it is, by a client that accepts it or where the origin fails (§4.2.4).
-  let state = freshness(of: stored, control, now: now, rules: rules)
+  let state = ReuseTerms(stored, control, rules: rules).freshness(at: now)
   let outlives = [control.staleWhileRevalidate, control.staleIfError].contains { $0.map { $0 > 0 } == true }
   let isReusable = (state.lifetime > 0 || outlives) && !control.requiresValidation
   // RFC 9111 §3, last note: what can be neither served nor validated is not worth storing.

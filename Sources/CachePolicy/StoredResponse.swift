@@ -63,9 +63,6 @@ public struct StoredResponse: Equatable, Sendable {
     return kept
   }
 
-  /// Its directives.
-  func cacheControl(_ rules: CacheRules) -> ResponseCacheControl { ResponseCacheControl(fields, rules) }
-
   /// The value of its Date field, or when it was received if that is missing or unreadable (RFC 9110 §6.6.1).
   public var date: Timestamp {
     fields.first(.date).flatMap { HTTPDate.parse($0, now: responseTime) } ?? responseTime

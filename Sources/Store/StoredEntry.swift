@@ -1,6 +1,7 @@
 // A stored response together with its representation.
 public import CachePolicy
 import HTTPMessage
+import Synchronization
 
 /// One variant stored under a cache key. A snapshot: changes make new entries.
 public final class StoredEntry: Sendable {
@@ -12,14 +13,32 @@ public final class StoredEntry: Sendable {
   public let representation: Representation
   /// Stands for the nominated fields and their values; two entries of a key with the same one replace each other.
   let variant: UInt64
+  /// The field lines that all responses made of it share, ready to be sent: without those that say how old it is, how
+  /// long the body is and how the connection goes on, and with `Accept-Ranges` where parts can be had.
+  public let lines: [UInt8]
+  private let knownTerms = Mutex<ReuseTerms?>(nil)
 
   init(key: CacheKey, response: StoredResponse, representation: Representation) {
     self.key = key
     self.response = response
     self.representation = representation
     variant = ResponseRecord.variant(of: response)
+    var shared = response.fields
+    for name: FieldName in [.age, .contentLength, .transferEncoding, .connection] { shared.remove(name) }
+    if response.status == 200, representation.validator.isStrong, !shared.contains(.acceptRanges) {
+      shared.append(.acceptRanges, "bytes")
+    }
+    lines = shared.serialized
+  }
+
+  /// What it says of its own reuse, by the rules of the first who asks: a process has one set of them.
+  public func terms(_ rules: CacheRules) -> ReuseTerms {
+    if let known = knownTerms.withLock({ $0 }) { return known }
+    let terms = ReuseTerms(response, rules: rules)
+    knownTerms.withLock { $0 = terms }
+    return terms
   }
 
   /// About how many bytes of memory it takes.
-  var cost: Int { 400 + key.text.utf8.count + response.fields.serialized.count * 2 }
+  var cost: Int { 400 + key.text.utf8.count + response.fields.serialized.count * 3 }
 }

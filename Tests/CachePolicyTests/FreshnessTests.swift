@@ -47,7 +47,7 @@ import Testing
   @Test(arguments: rows) func areCorrected(_ row: Row) {
     let response = StoredResponse(
       storing: response(200, row.lines), to: request(), requestTime: start + -row.delay, responseTime: start)
-    #expect(freshness(of: response, now: start + row.resident).age == row.age, "RFC 9111 §4.2.3: \(row.what)")
+    #expect(ReuseTerms(response).freshness(at: start + row.resident).age == row.age, "RFC 9111 §4.2.3: \(row.what)")
   }
 }
 
@@ -103,23 +103,23 @@ import Testing
   ]
 
   @Test(arguments: rows) func followTheFirstRuleThatMatches(_ row: Row) {
-    let state = freshness(of: stored(row.lines, status: row.status), now: start)
+    let state = ReuseTerms(stored(row.lines, status: row.status)).freshness(at: start)
     #expect(state.lifetime == row.lifetime, "RFC 9111 §\(row.section)")
     #expect(state.source == row.source, "RFC 9111 §\(row.section)")
   }
 
   @Test func endWhenTheAgeReachesThem() {
     let response = stored(["Date: {0}", "Cache-Control: max-age=60"])
-    #expect(freshness(of: response, now: start + 59).isFresh)
-    #expect(!freshness(of: response, now: start + 60).isFresh, "RFC 9111 §4.2: lifetime > age")
-    #expect(freshness(of: response, now: start + 70).timeToLive == -10)
+    #expect(ReuseTerms(response).freshness(at: start + 59).isFresh)
+    #expect(!ReuseTerms(response).freshness(at: start + 60).isFresh, "RFC 9111 §4.2: lifetime > age")
+    #expect(ReuseTerms(response).freshness(at: start + 70).timeToLive == -10)
   }
 
   @Test func followTheOperatorsHeuristics() {
     let response = stored(["Date: {0}", "Last-Modified: {-1000}"])
     let none = CacheRules(heuristicFraction: 0, heuristicMaximum: 100)
-    #expect(freshness(of: response, now: start, rules: none).lifetime == 0)
+    #expect(ReuseTerms(response, rules: none).freshness(at: start).lifetime == 0)
     let short = CacheRules(heuristicFraction: 0.5, heuristicMaximum: 100)
-    #expect(freshness(of: response, now: start, rules: short).lifetime == 100)
+    #expect(ReuseTerms(response, rules: short).freshness(at: start).lifetime == 100)
   }
 }

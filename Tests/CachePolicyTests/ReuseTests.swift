@@ -82,7 +82,8 @@ import Testing
   ]
 
   @Test(arguments: rows) func followsTheRule(_ row: Row) {
-    let decision = reuse(stored(row.lines), for: request(row.request, method: row.method), now: start + row.after)
+    let decision = reuse(
+      ReuseTerms(stored(row.lines)), for: request(row.request, method: row.method), now: start + row.after)
     #expect(decision == row.expected, "RFC 9111 §\(row.section)")
   }
 
@@ -140,7 +141,7 @@ import Testing
 
   @Test(arguments: rows) func followsTheRule(_ row: Row) {
     let response = stored(["Date: {0}", "Cache-Control: max-age=60, \(row.directives)"])
-    let found = mayServeStale(response, for: request(row.request), on: row.occasion, now: start + 100)
+    let found = mayServeStale(ReuseTerms(response), for: request(row.request), on: row.occasion, now: start + 100)
     #expect(found == row.expected, "RFC \(row.section)")
   }
 
@@ -153,6 +154,6 @@ import Testing
   func followsTheSetting(_ directives: String, _ seconds: Int64, _ expected: Bool) {
     let response = stored(["Date: {0}", "Cache-Control: max-age=60, \(directives)"])
     let rules = CacheRules(staleIfError: seconds)
-    #expect(mayServeStale(response, for: request(), on: .error, now: start + 100, rules: rules) == expected)
+    #expect(mayServeStale(ReuseTerms(response, rules: rules), for: request(), on: .error, now: start + 100) == expected)
   }
 }

@@ -159,7 +159,7 @@ import Testing
     let before = stored(["Date: {-500}", "Age: 500", "Cache-Control: max-age=60"])
     let after = updated(
       before, with: response(304, lines), to: request(), requestTime: start + 100, responseTime: start + 100)
-    #expect(freshness(of: after, now: start + 100).age == age, "RFC 9111 §4.2.3")
+    #expect(ReuseTerms(after).freshness(at: start + 100).age == age, "RFC 9111 §4.2.3")
   }
 
   @Test func keepsTheSelectionOfItsOwnRequest() {

@@ -18,7 +18,7 @@ extension CachedRequest {
   /// Serves a stale response at once and has it validated meanwhile, where its own directive allows that and nothing
   /// of the plan is missing (RFC 5861 §3). Nil where it does not.
   func serveWhileValidating(_ entry: StoredEntry) async -> Attempt? {
-    guard mayServeStale(entry.response, for: request, on: .revalidating, now: context.now, rules: context.rules),
+    guard mayServeStale(terms(of: entry), for: request, on: .revalidating, now: context.now),
       await isPresent(entry)
     else { return nil }
     BackgroundValidation(admission: admission, forwarded: forwarded).begin(entry)
@@ -31,7 +31,7 @@ extension CachedRequest {
   /// - Parameter status: what the origin answered; nil where it did not.
   func serveInsteadOfFailure(_ entry: StoredEntry?, _ reason: ForwardReason, status: Int?) async -> Attempt? {
     guard let entry,
-      mayServeStale(entry.response, for: request, on: .error, now: context.now, rules: context.rules),
+      mayServeStale(terms(of: entry), for: request, on: .error, now: context.now),
       await isPresent(entry)
     else { return nil }
     return await serve(
@@ -42,20 +42,17 @@ extension CachedRequest {
   /// (RFC 9111 §4.2.4, §5.2.2.2).
   func attemptOffline() async -> Attempt {
     let entries = await context.store.entries(for: key)
-    guard let index = selectVariant(request.fields, among: entries.map(\.response)) else {
-      return await answerOffline()
-    }
-    let entry = entries[index]
+    guard let entry = variant(among: entries) else { return await answerOffline() }
     let now = context.now
     switch evaluateConditionals(of: request, against: entry.response, now: now) {
     case .passUntouched: return await answerOffline()
     case .serve, .notModified: break
     }
     let mayServe =
-      switch reuse(entry.response, for: request, now: now, rules: context.rules) {
+      switch reuse(terms(of: entry), for: request, now: now) {
       case .serve: true
       case .validate, .onlyIfCachedUnsatisfied:
-        mayServeStale(entry.response, for: request, on: .disconnected, now: now, rules: context.rules)
+        mayServeStale(terms(of: entry), for: request, on: .disconnected, now: now)
       case .forward: false
       }
     guard mayServe, await isPresent(entry) else { return await answerOffline() }
@@ -68,7 +65,7 @@ extension CachedRequest {
   }
 
   func timeToLive(of entry: StoredEntry) -> Int64 {
-    freshness(of: entry.response, now: context.now, rules: context.rules).timeToLive
+    terms(of: entry).freshness(at: context.now).timeToLive
   }
 }
 
