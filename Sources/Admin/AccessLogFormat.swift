@@ -23,7 +23,7 @@ struct AccessLogFormatter: Sendable {
       Self.instant(record.started), record.client, record.method, record.target, String(record.status),
       String(record.bytes), "cache=\(record.bytesFromCache)", "upstream=\(record.bytesFromUpstream)",
       "ttfb=\(record.firstByte.map(Self.seconds) ?? "-")", "time=\(Self.seconds(record.duration))",
-      record.ending.rawValue, record.identifier, Self.quoted(record.cacheStatus),
+      record.ending.rawValue, record.identifier.description, Self.quoted(record.cacheStatus),
     ]
     return words.joined(separator: " ")
   }
@@ -37,7 +37,7 @@ struct AccessLogFormatter: Sendable {
   private func json(_ record: RequestRecord) -> String {
     var members = [
       "\"time\":\(Self.quoted(Self.instant(record.started)))",
-      "\"id\":\(Self.quoted(record.identifier))",
+      "\"id\":\(Self.quoted(record.identifier.description))",
       "\"client\":\(Self.quoted(record.client))",
       "\"method\":\(Self.quoted(record.method))",
       "\"url\":\(Self.quoted(record.target))",

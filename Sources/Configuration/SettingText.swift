@@ -107,7 +107,11 @@ public enum SettingText {
 
 extension Duration {
   /// The duration in seconds, as deadlines take it.
-  public var inSeconds: Double { self / .seconds(1) }
+  public var inSeconds: Double {
+    // Division of durations goes by 128-bit numbers, and every request takes a few of these.
+    let (seconds, attoseconds) = components
+    return Double(seconds) + Double(attoseconds) * 1e-18
+  }
 
   /// The whole seconds of the duration, rounded down, as HTTP counts time.
   public var wholeSeconds: Int64 { components.seconds }

@@ -132,6 +132,13 @@ public final class ByteStream {
     try await core.waitForOutput(limit: limit, stall: stall, until: core.sendDeadline(stall: stall))
   }
 
+  /// Sends what is queued as far as the socket takes it; true when nothing is left, so that a flush would do nothing.
+  public func sendAtOnce() -> Bool {
+    guard core.isOpen, core.writeFailure == nil, !core.isOverBudget else { return false }
+    core.sendQueued()
+    return core.writeFailure == nil && core.output.count == 0
+  }
+
   // MARK: Ends
 
   /// Ends this side's direction once all that is queued has left; the other goes on.

@@ -25,6 +25,12 @@ public final class ProxyContext: Sendable {
   let access: AccessRules
   let clients = AddressCounts()
   let rules: CacheRules
+  let codingRules: CodingRules
+  /// What Cache-Status calls us.
+  let cacheName: CacheName
+  let clientTimes: ClientTimes
+  /// What we add to `Via` of what came as HTTP/1.1, and as HTTP/1.0 (RFC 9110 §7.6.3).
+  private let via: (http11: FieldValue, http10: FieldValue)
   let collapser = Collapser()
   /// Keys whose last response could not be shared: nobody waits for them.
   let passMemory: KeyMemory
@@ -52,6 +58,12 @@ public final class ProxyContext: Sendable {
       targetedFields: settings.freshness.targetedFields.compactMap { FieldName($0) },
       storesSetCookie: settings.freshness.storeSetCookie,
       staleIfError: settings.freshness.staleIfError.components.seconds)
+    cacheName = CacheName(settings.name)
+    codingRules = CodingRules(encodes: settings.coding.gzip, minimum: settings.coding.gzipMinimum)
+    clientTimes = ClientTimes(settings.clients)
+    via = (
+      FieldValue("1.1 \(settings.name)") ?? "1.1 larder", FieldValue("1.0 \(settings.name)") ?? "1.0 larder"
+    )
     passMemory = KeyMemory(seconds: settings.fills.passMemory.inSeconds)
     unstable = KeyMemory(seconds: settings.fills.passMemory.inSeconds)
   }
@@ -60,10 +72,16 @@ public final class ProxyContext: Sendable {
   var now: Timestamp { Timestamp(seconds: clock.now()) }
 
   /// A new request's identifier, unique for this process.
-  func makeIdentifier() -> String {
-    let number = sequence.wrappingAdd(1, ordering: .relaxed).newValue
-    let digits = String(number, radix: 16)
-    return String(epoch, radix: 16) + "-" + String(repeating: "0", count: max(0, 6 - digits.utf8.count)) + digits
+  func makeIdentifier() -> RequestIdentifier {
+    RequestIdentifier(epoch: epoch, number: sequence.wrappingAdd(1, ordering: .relaxed).newValue)
+  }
+
+  /// What we add to `Via` of what we forward (RFC 9110 §7.6.3): the protocol as received, and this instance.
+  func via(receivedOver version: HTTPVersion) -> FieldValue {
+    switch version {
+    case .http11: via.http11
+    case .http10: via.http10
+    }
   }
 
   /// Whether connections are to be closed after their current response.

@@ -1,21 +1,18 @@
 // What is known of one request when it is over: the access log and the metrics are made from it.
 
+public import EventLoop
 public import HTTPMessage
 
-/// One request, from its first byte to its end.
+/// One request, from its first byte to its end. It keeps what the request was made of: nothing is spelled out unless
+/// somebody logs it.
 public struct RequestRecord: Sendable {
   /// Names the request in error pages and logs.
-  public let identifier: String
-  /// The client's address, without its port.
-  public let client: String
+  public let identifier: RequestIdentifier
+  /// Where the request came from.
+  public let peer: SocketAddress
   /// When the request's head was complete.
   public let started: Timestamp
-  public let method: String
-  /// The target as the client wrote it.
-  public let target: String
-  public let version: String
-  public let referer: String?
-  public let userAgent: String?
+  public let request: RequestHead
   /// The status sent; 0 where the client left before there was one.
   public var status = 0
   /// Body bytes sent to the client.
@@ -28,10 +25,28 @@ public struct RequestRecord: Sendable {
   public var firstByte: Double?
   /// Seconds from the request's head to the end of the response.
   public var duration = 0.0
-  /// Our own member of Cache-Status (RFC 9211), empty where no response was sent.
-  public var cacheStatus = ""
+  /// Our own member of Cache-Status (RFC 9211); nil where no response was sent.
+  public var ownStatus: FieldValue?
   /// How the response ended.
   public var ending = Ending.complete
+
+  init(identifier: RequestIdentifier, peer: SocketAddress, started: Timestamp, request: RequestHead) {
+    self.identifier = identifier
+    self.peer = peer
+    self.started = started
+    self.request = request
+  }
+
+  /// The client's address, without its port.
+  public var client: String { peer.ip }
+  public var method: String { request.method.name }
+  /// The target as the client wrote it.
+  public var target: String { request.target.text }
+  public var version: String { request.version.text }
+  public var referer: String? { request.fields.first(.referer)?.string }
+  public var userAgent: String? { request.fields.first(.userAgent)?.string }
+  /// `ownStatus` as text, empty where there is none.
+  public var cacheStatus: String { ownStatus?.string ?? "" }
 
   /// How a response ended.
   public enum Ending: String, Sendable {

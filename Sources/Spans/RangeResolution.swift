@@ -58,6 +58,8 @@ public enum RangeResolution: Equatable, Sendable {
       }
     }
     guard !spans.isEmpty else { return isSatisfiable ? .whole : .unsatisfiable }
+    // One range alone cannot be silly.
+    guard spans.count > 1 else { return .spans(spans) }
     guard descents(spans) <= limits.descents, deepestOverlap(spans) <= limits.overlap else { return .refused }
     return .spans(spans)
   }

@@ -155,6 +155,13 @@ public final class Representation: Sendable {
 }
 
 extension RepresentationState {
+  /// Enters a pin; the token takes it out again.
+  mutating func pin(_ span: ByteSpan) -> Int {
+    let token = token()
+    pins[token] = span
+    return token
+  }
+
   /// The extents that stand in packs.
   var packedExtents: [Extent] {
     body == .memory ? segments.values.flatMap { $0.extents.filter { $0.pack != 0 } } : []
@@ -168,11 +175,13 @@ public final class Pin: Sendable {
 
   init(_ representation: Representation, _ span: ByteSpan) {
     self.representation = representation
-    token = representation.state.withLock { state in
-      let token = state.token()
-      state.pins[token] = span
-      return token
-    }
+    token = representation.state.withLock { $0.pin(span) }
+  }
+
+  /// For a span that has been pinned already.
+  init(_ representation: Representation, token: Int) {
+    self.representation = representation
+    self.token = token
   }
 
   deinit {

@@ -73,6 +73,25 @@ extension Representation {
     throw .absent
   }
 
+  /// All bytes of `span`, where they can be sent without waiting and one piece holds them; nil where not. What is in a
+  /// file is spared from eviction for as long as the pin lives.
+  public func bytesAtOnce(in span: ByteSpan) -> (bytes: StoredBytes, pin: Pin?)? {
+    guard !span.isEmpty else { return nil }
+    let (step, token) = state.withLock { state -> (Step, Int?) in
+      let step = Self.step(&state, span)
+      guard case .probe = step else { return (step, nil) }
+      return (step, state.pin(span))
+    }
+    let pin = token.map { Pin(self, token: $0) }
+    switch step {
+    case .ready(let bytes): return bytes.count == Int(clamping: span.count) ? (bytes, pin) : nil
+    case .probe(let file, let window):
+      guard window == span, isResident(file, window) else { return nil }
+      return (.file(file, offset: window.lower, count: Int(window.count)), pin)
+    case .load, .bringIn, .absent: return nil
+    }
+  }
+
   private func broughtIn(_ window: ByteSpan) async throws(StoreError) -> StoredBytes {
     engine.counters.poolReads.add(1)
     let outcome = await engine.pool.run { [self] () -> Result<StoredBytes, StoreError> in

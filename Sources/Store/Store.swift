@@ -60,12 +60,16 @@ public final class Store: Sendable {
 
   /// All stored responses of a key, in no order. Suspends only for a key that is on the disk and not in memory.
   public func entries(for key: CacheKey) async -> [StoredEntry] {
-    let hash = KeyHash(key.text)
-    switch engine.keys.lookup(key, hash) {
-    case .known(let entries): return entries
-    case .onDisk:
-      let engine = engine
-      return await engine.pool.run { engine.loadEntries(key, hash) }
+    if let entries = entriesAtOnce(for: key) { return entries }
+    let engine = engine
+    return await engine.pool.run { engine.loadEntries(key, KeyHash(key.text)) }
+  }
+
+  /// The same for a key that is in memory; nil for one that the disk has to be asked for.
+  public func entriesAtOnce(for key: CacheKey) -> [StoredEntry]? {
+    switch engine.keys.lookup(key, KeyHash(key.text)) {
+    case .known(let entries): entries
+    case .onDisk: nil
     }
   }
 

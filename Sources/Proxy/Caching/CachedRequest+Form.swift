@@ -2,15 +2,18 @@
 
 import CachePolicy
 import Configuration
+import HTTPMessage
 import Store
 
 extension CachedRequest {
   /// The form of a stored response that this client gets.
   func form(of entry: StoredEntry) -> ServedForm {
-    servedForm(
+    // Most often there is nothing to choose.
+    guard context.codingRules.encodes || entry.response.fields.contains(.contentEncoding) else { return .stored }
+    return servedForm(
       of: entry.response, for: request, isComplete: entry.representation.isComplete,
       length: entry.representation.total,
-      rules: CodingRules(encodes: settings.coding.gzip, minimum: settings.coding.gzipMinimum),
+      rules: context.codingRules,
       cacheRules: context.rules)
   }
 }

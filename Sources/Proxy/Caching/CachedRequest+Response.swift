@@ -257,14 +257,11 @@ extension CachedRequest {
   /// A stored head with its current Age (RFC 9111 §5.1).
   private func aged(_ head: ResponseHead, _ entry: StoredEntry) -> ResponseHead {
     var head = head
-    let age =
-      knownAge.flatMap { $0.entry === entry ? $0.age : nil }
-      ?? freshness(of: entry.response, now: context.now, rules: context.rules).age
-    head.fields.set(.age, FieldValue(age))
+    head.fields.set(.age, FieldValue(terms(of: entry).freshness(at: context.now).age))
     return head
   }
 
-  private func count(_ status: CacheStatus) {
+  func count(_ status: CacheStatus) {
     switch status.handling {
     case .forwarded(.partial, _, _, _): context.counters.partialHits.add()
     // A response that another has fetched costs upstream nothing.

@@ -15,7 +15,8 @@ final class CachedRequest {
   let transaction: Transaction
   let forwarded: ForwardedRequest
   let key: CacheKey
-  let source: FillSource
+  /// What fills ask upstream with; made when the first one is begun.
+  private(set) lazy var source = FillSource(target: forwarded.target, fields: forwarded.fields)
   /// Whether this request has waited for another's response head already: it waits once only.
   var hasWaited = false
   /// Whether the origin's partial answers turned out wrong, so that it is asked for the whole.
@@ -29,8 +30,6 @@ final class CachedRequest {
   /// Whether the origin's answer is there already and must not be asked for again.
   private var isAnswered = false
   private var restarts = 0
-  /// The age that the decision to serve an entry has found already.
-  var knownAge: (entry: StoredEntry, age: Int64)?
 
   var context: ProxyContext { transaction.context }
   var request: RequestHead { transaction.request }
@@ -44,7 +43,6 @@ final class CachedRequest {
     self.transaction = transaction
     self.forwarded = forwarded
     key = CacheKey(forwarded.target)
-    source = FillSource(target: forwarded.target, fields: forwarded.fields)
     transaction.cacheKey = key
   }
 
@@ -60,6 +58,10 @@ final class CachedRequest {
 
   /// Answers the request.
   func run() async {
+    if let answer = answerAtOnce() {
+      await transaction.end()
+      return withExtendedLifetime(answer) {}
+    }
     if context.unstable.contains(key) { return await pass(.validatorUnstable) }
     var looks = 0
     while true {
@@ -86,20 +88,18 @@ final class CachedRequest {
     if settings.offline { return await attemptOffline() }
     let entries = await context.store.entries(for: key)
     let now = context.now
-    guard let index = selectVariant(request.fields, among: entries.map(\.response)) else {
+    guard let entry = variant(among: entries) else {
       guard !RequestCacheControl(request.fields).onlyIfCached else { return await answerUncached() }
       return await miss(entries.isEmpty ? .uriMiss : .varyMiss, siblings: entries)
     }
-    let entry = entries[index]
     switch evaluateConditionals(of: request, against: entry.response, now: now) {
     case .passUntouched:
       await pass(.precondition)
       return .answered
     case .serve, .notModified: break
     }
-    switch reuse(entry.response, for: request, now: now, rules: context.rules) {
-    case .serve(let age, let ttl):
-      knownAge = (entry, age)
+    switch reuse(terms(of: entry), for: request, now: now) {
+    case .serve(_, let ttl):
       // RFC 9211 §2.6: it has waited for another's response, and that is it.
       let handling = waitedFor.map { CacheStatus.Handling.forwarded($0, collapsed: true) } ?? .hit
       return await serve(entry, CacheStatus(handling, ttl: ttl, detail: ttl > 0 ? nil : "max-stale"))
@@ -112,6 +112,14 @@ final class CachedRequest {
       return await answerUncached()
     }
   }
+
+  /// The one of a key's stored responses that this request selects (RFC 9111 §4.1).
+  func variant(among entries: [StoredEntry]) -> StoredEntry? {
+    if entries.count == 1 { return entries[0].response.matches(request.fields) ? entries[0] : nil }
+    return selectVariant(request.fields, among: entries.map(\.response)).map { entries[$0] }
+  }
+
+  func terms(of entry: StoredEntry) -> ReuseTerms { entry.terms(context.rules) }
 
   /// RFC 9111 §5.2.1.7: the client wants no request to go upstream.
   func answerUncached() async -> Attempt {

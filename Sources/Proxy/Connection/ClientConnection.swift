@@ -32,7 +32,7 @@ final class ClientConnection {
 
   /// Serves requests until the connection ends.
   func serve() async {
-    let settings = parts.context.settings
+    let most = parts.context.settings.clients.requestsPerConnection
     defer {
       stream.close()
       task = nil
@@ -56,7 +56,7 @@ final class ClientConnection {
         current = nil
         patience?.cancel()
       }
-      if served == settings.clients.requestsPerConnection {
+      if served == most {
         parts.context.counters.limits.add(.requestsPerConnection)
         transaction.response.closesAfterwards()
       } else if parts.context.isDraining {
@@ -87,7 +87,7 @@ final class ClientConnection {
   func clientHasFinished() {
     guard patience == nil, current?.hasClientFinished == true else { return }
     let carried = LoopConfined(self)
-    patience = parts.loop.timer(at: .after(seconds: parts.context.settings.clients.halfClosedTimeout.inSeconds)) {
+    patience = parts.loop.timer(at: .after(seconds: parts.context.clientTimes.halfClosed)) {
       let connection = carried.value
       guard connection.current?.hasClientFinished == true else { return }
       connection.parts.context.counters.limits.add(.halfClosedTimeout)
@@ -111,8 +111,8 @@ final class ClientConnection {
 
   /// Reads one request head, each byte of it against a deadline (slow senders are not waited for).
   private func readHead() async -> Received {
-    let clients = parts.context.settings.clients
-    var deadline = Deadline.after(seconds: (served == 0 ? clients.headTimeout : clients.idleTimeout).inSeconds)
+    let times = parts.context.clientTimes
+    var deadline = Deadline.after(seconds: served == 0 ? times.head : times.idle)
     var hasBegun = false
     var head: RequestHead?
     do {
@@ -128,7 +128,7 @@ final class ClientConnection {
         }
         if !hasBegun {
           hasBegun = true
-          deadline = .after(seconds: clients.headTimeout.inSeconds)
+          deadline = .after(seconds: times.head)
         }
       }
     } catch let error as WireError {

@@ -13,77 +13,91 @@ struct RequestHandler {
 
   init(_ transaction: Transaction) { self.transaction = transaction }
 
+  private enum Route {
+    case page(ErrorPage)
+    /// Refused for a reason that every further request would share.
+    case last(ErrorPage)
+    case help(path: String)
+    case options
+    /// `Max-Forwards` is used up: this proxy is the last recipient (RFC 9110 §7.6.2).
+    case lastHop
+    case tunnel(ConnectTunnel)
+    case pass(Pass)
+    case cached(CachedRequest)
+  }
+
   /// Answers the request, whatever it is.
   func run() async {
-    let request = transaction.request
-    let settings = transaction.context.settings
-    do {
-      transaction.body = RequestBody(
-        framing: try BodyFraming.of(request: request), limits: settings.chunkLimits, stream: transaction.stream,
-        floor: RateFloor(rate: settings.clients.minimumRate, over: settings.clients.bodyTimeout.inSeconds))
-    } catch {
-      transaction.context.counters.malformedRequests.add()
+    switch route() {
+    case .cached(let cached): await cached.run()
+    case .pass(let pass): await pass.run()
+    case .tunnel(let tunnel): await tunnel.run()
+    case .help(let path):
+      await transaction.answer(HelpPage.page(path: path, listeningOn: transaction.stream.local.description))
+    case .options: await OwnAnswer(transaction).options()
+    case .lastHop: await OwnAnswer(transaction).lastHop()
+    case .page(let page): await transaction.answer(page)
+    case .last(let page):
       transaction.response.closesAfterwards()
-      return await transaction.answer(ErrorPage(status: error.status, reason: error.explanation))
+      await transaction.answer(page)
     }
-    if let refusal = transaction.context.access.refusal(ofClient: transaction.stream.peer) {
-      return await forbid(refusal)
+  }
+
+  private func route() -> Route {
+    let request = transaction.request
+    let context = transaction.context
+    do {
+      let framing = try BodyFraming.of(request: request)
+      // Who asks for an upgrade may go on to send what is no request.
+      if framing != .none || request.fields.contains(.upgrade) {
+        transaction.body = RequestBody(
+          framing: framing, limits: context.settings.chunkLimits, stream: transaction.stream,
+          floor: RateFloor(rate: context.settings.clients.minimumRate, over: context.clientTimes.body))
+      }
+    } catch {
+      context.counters.malformedRequests.add()
+      return .last(ErrorPage(status: error.status, reason: error.explanation))
     }
-    guard !transaction.context.isOwnVia(request.fields) else {
-      return await transaction.answer(
+    if let refusal = context.access.refusal(ofClient: transaction.stream.peer) { return forbid(refusal) }
+    guard !context.isOwnVia(request.fields) else {
+      return .page(
         ErrorPage(status: 508, reason: "the request has come through this proxy before: its way is a loop"))
     }
     switch request.target {
-    case .origin(let path):
-      let page = HelpPage.page(path: path, listeningOn: transaction.stream.local.description)
-      await transaction.answer(page)
-    case .asterisk:
-      await OwnAnswer(transaction).options()
+    case .origin(let path): return .help(path: path)
+    case .asterisk: return .options
     case .authority(let host, let port):
-      await connect(host: host, port: port)
-    case .absolute(let target):
-      await forward(to: target)
+      if let refusal = context.access.refusal(ofConnectPort: port) { return forbid(refusal) }
+      return .tunnel(ConnectTunnel(transaction, origin: Origin(host: host, port: port)))
+    case .absolute(let target): return route(to: target)
     }
   }
 
-  private func connect(host: String, port: UInt16) async {
-    if let refusal = transaction.context.access.refusal(ofConnectPort: port) { return await forbid(refusal) }
-    await ConnectTunnel(transaction, origin: Origin(host: host, port: port)).run()
-  }
-
-  private func forward(to target: TargetURI) async {
+  private func route(to target: TargetURI) -> Route {
     let request = transaction.request
     guard target.scheme == .http else {
-      return await transaction.answer(
+      return .page(
         ErrorPage(status: 501, reason: "https:// addresses are reached with CONNECT, not with a plain request"))
     }
-    let forwarded: ForwardedRequest
-    switch ForwardedRequest.make(from: transaction, to: target) {
-    case .forward(let made): forwarded = made
-    case .answerHere: return await OwnAnswer(transaction).lastHop()
-    }
+    guard ForwardedRequest.maxForwards(of: request) != 0 else { return .lastHop }
+    let forwarded = ForwardedRequest(transaction, to: target)
     if let range = request.fields.first(.range),
       range.bytes.count(where: { $0 == UInt8(ascii: ",") }) >= transaction.context.settings.limits.ranges
     {
       transaction.context.counters.limits.add(.ranges)
     }
-    let hasBody = transaction.body?.isComplete == false
-    if forwarded.upgrade != nil {
-      return await Pass(transaction, forwarded, reason: .upgrade).run()
+    if forwarded.upgrade != nil { return .pass(Pass(transaction, forwarded, reason: .upgrade)) }
+    guard request.method == .get || request.method == .head else {
+      return .pass(Pass(transaction, forwarded, reason: .method))
     }
-    switch request.method {
-    case .get where !hasBody, .head where !hasBody:
-      await CachedRequest(transaction, forwarded).run()
-    case .get, .head:
-      await Pass(transaction, forwarded, reason: .requestBody).run()
-    case _:
-      await Pass(transaction, forwarded, reason: .method).run()
+    guard transaction.body?.isComplete ?? true else {
+      return .pass(Pass(transaction, forwarded, reason: .requestBody))
     }
+    return .cached(CachedRequest(transaction, forwarded))
   }
 
-  private func forbid(_ reason: String) async {
+  private func forbid(_ reason: String) -> Route {
     transaction.context.counters.forbidden.add()
-    transaction.response.closesAfterwards()
-    await transaction.answer(ErrorPage(status: 403, reason: reason))
+    return .last(ErrorPage(status: 403, reason: reason))
   }
 }

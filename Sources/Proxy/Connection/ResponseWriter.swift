@@ -93,42 +93,34 @@ final class ResponseWriter {
     try? await stream.flush(stall: sendTimeout)
   }
 
-  /// Queues the final head with the fields that frame its body; any such fields it had are replaced.
-  func sendHead(_ head: ResponseHead, framing: OutgoingFraming) {
+  /// Queues the final head with the fields that frame its body.
+  ///
+  /// - Parameter head: without fields of that kind; `Content-Length` may be there where the framing is `.none`.
+  func sendHead(_ head: consuming ResponseHeadWriter, framing: OutgoingFraming) {
     guard !hasHead else { return }
-    var head = head
-    head.version = .http11
-    head.fields.remove(.transferEncoding)
-    head.fields.remove(.connection)
     let wire: Wire
     switch framing {
     case .none, .upgrade:
-      // RFC 9110 §8.6: never in a 204; and nobody is told a length that could be read in two ways.
-      if head.status < 200 || head.status == 204 || !head.fields.hasPlainContentLength {
-        head.fields.remove(.contentLength)
-      }
       wire = .none
     case .length(let count):
-      head.fields.set(.contentLength, FieldValue(count))
+      head.append(.contentLength, decimal: count)
       wire = .length(remaining: count)
     case .unknownLength where isHTTP11:
-      head.fields.remove(.contentLength)
-      head.fields.set(.transferEncoding, "chunked")
+      head.append(.transferEncoding, "chunked")
       wire = .chunked
     case .unknownLength, .untilClose:
-      head.fields.remove(.contentLength)
       wire = .untilClose
       keepsOpen = false
     }
     if case .upgrade(let upgrade) = framing {
-      head.fields.set(.connection, "Upgrade")
-      if let upgrade { head.fields.set(.upgrade, upgrade) }
+      head.append(.connection, "Upgrade")
+      if let upgrade { head.append(.upgrade, upgrade) }
     } else if !keepsOpen {
-      head.fields.set(.connection, "close")
+      head.append(.connection, "close")
     } else if !isHTTP11 {
-      head.fields.set(.connection, "keep-alive")
+      head.append(.connection, "keep-alive")
     }
-    stream.queue(head.serialized())
+    stream.queue(head.end())
     state = .body(isHeadRequest ? .none : wire)
   }
 
@@ -167,20 +159,31 @@ final class ResponseWriter {
     }
   }
 
-  /// Ends the body and waits until all has left.
-  func end(trailers: Fields = Fields()) async throws {
-    guard case .body(let wire) = state else { return }
+  /// Ends the body, and sends what can be sent without waiting.
+  ///
+  /// - Returns: false where some of it has yet to leave, for which `leave` waits.
+  func end(trailers: Fields = Fields()) -> Bool {
+    guard case .body(let wire) = state else { return true }
     switch wire {
     case .none: break
     case .length(let remaining):
       // Less than was promised must not look like a clean end.
       guard remaining == 0 else {
         cutOff()
-        return
+        return true
       }
     case .chunked: stream.queue(ChunkedCoding.lastChunk(trailers: trailers))
     case .untilClose: break
     }
+    state = .body(.none)
+    guard stream.sendAtOnce() else { return false }
+    state = .complete
+    return true
+  }
+
+  /// Waits until all of a body that has ended has left.
+  func leave() async throws {
+    guard case .body = state else { return }
     do {
       try await flush()
       state = .complete

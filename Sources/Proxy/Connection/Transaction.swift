@@ -6,6 +6,7 @@ import Diagnostics
 import EventLoop
 import HTTPMessage
 import HTTPWire
+import Store
 
 /// A request in progress. Bound to its worker's loop.
 final class Transaction {
@@ -22,7 +23,7 @@ final class Transaction {
   var noteUpstream: () -> Void = {}
   /// The key that the store was asked for, for Cache-Status.
   var cacheKey: CacheKey?
-  private let began = ContinuousClock.now
+  private let began = Deadline.now
 
   var context: ProxyContext { parts.context }
 
@@ -31,12 +32,10 @@ final class Transaction {
     self.stream = stream
     self.parts = parts
     response = ResponseWriter(
-      request: head, stream: stream, sendTimeout: parts.context.settings.clients.sendTimeout.inSeconds,
+      request: head, stream: stream, sendTimeout: parts.context.clientTimes.send,
       limits: parts.context.counters.limits)
     record = RequestRecord(
-      identifier: parts.context.makeIdentifier(), client: stream.peer.ip, started: parts.context.now,
-      method: head.method.name, target: head.target.text, version: head.version.text,
-      referer: head.fields.first(.referer)?.string, userAgent: head.fields.first(.userAgent)?.string)
+      identifier: parts.context.makeIdentifier(), peer: stream.peer, started: parts.context.now, request: head)
   }
 
   /// Whether the client has ended its direction before its response began, for which upstream is waited. An end within
@@ -68,18 +67,53 @@ final class Transaction {
     return response.keepsOpen ? .keepOpen : .close
   }
 
-  /// Sends a response head with what every response of ours carries: `Via`, `Date`, `Cache-Status`.
+  /// Sends a response head with what every response of ours carries: `Via`, `Date`, `Cache-Status`. Fields that frame
+  /// the body are replaced by those of `framing`.
   func send(_ head: ResponseHead, framing: OutgoingFraming, status: CacheStatus, upstream: Bool) {
-    var head = head
-    if upstream { head.fields.append(.via, context.via(receivedOver: head.version)) }
+    var fields = head.fields
+    fields.remove(.transferEncoding)
+    fields.remove(.connection)
+    switch framing {
+    case .none, .upgrade:
+      // RFC 9110 §8.6: never in a 204; and nobody is told a length that could be read in two ways.
+      if head.status < 200 || head.status == 204 || !fields.hasPlainContentLength { fields.remove(.contentLength) }
+    case .length, .unknownLength, .untilClose:
+      fields.remove(.contentLength)
+    }
+    if case .upgrade = framing { fields.remove(.upgrade) }
+    if upstream { fields.append(.via, context.via(receivedOver: head.version)) }
     // RFC 9110 §6.6.1: a recipient with a clock adds the Date that is missing.
-    if !head.fields.contains(.date) { head.fields.set(.date, HTTPDate.format(context.now)) }
+    if !fields.contains(.date) { fields.append(.date, HTTPDate.format(context.now)) }
+    finish(
+      ResponseHeadWriter(status: head.status, reason: head.reason, lines: fields.serialized), code: head.status,
+      framing: framing, status: status)
+  }
+
+  /// Sends the head of a stored response, most of which is ready.
+  ///
+  /// - Parameter age: in seconds (RFC 9111 §5.1).
+  /// - Parameter part: where it is a part, which.
+  func send(
+    _ entry: StoredEntry, age: Int64, part: ContentRange?, framing: OutgoingFraming, status: CacheStatus
+  ) {
+    let code = part == nil ? entry.response.status : 206
+    var writer = ResponseHeadWriter(
+      status: code, reason: part == nil ? entry.response.reason : ResponseHead.usualReason(of: 206), lines: entry.lines)
+    if let part { writer.append(.contentRange, part.fieldValue) }
+    writer.append(.age, decimal: UInt64(max(0, age)))
+    writer.append(.via, context.via(receivedOver: .http11))
+    finish(writer, code: code, framing: framing, status: status)
+  }
+
+  private func finish(
+    _ head: consuming ResponseHeadWriter, code: Int, framing: OutgoingFraming, status: CacheStatus
+  ) {
     var status = status
     if context.settings.cache.statusKey { status.key = cacheKey?.text }
-    let own = status.sent(as: head.status).fieldValue(cache: context.settings.name)
-    head.fields.append(.cacheStatus, own)
-    record.cacheStatus = own.string
-    record.status = head.status
+    let own = status.sent(as: code).fieldValue(cache: context.cacheName)
+    head.append(.cacheStatus, own)
+    record.ownStatus = own
+    record.status = code
     record.firstByte = seconds(since: began)
     // RFC 9112 §9.6: a body that may stay unread ends the connection, and the client is told.
     if let body, !body.isComplete { response.closesAfterwards() }
@@ -92,7 +126,7 @@ final class Transaction {
       abort()
       return
     }
-    let (head, body) = page.rendered(for: request.fields, identifier: record.identifier)
+    let (head, body) = page.rendered(for: request.fields, identifier: record.identifier.description)
     send(head, framing: .length(UInt64(body.count)), status: status, upstream: false)
     response.send(body[...])
     await end()
@@ -100,8 +134,9 @@ final class Transaction {
 
   /// Completes the response.
   func end(trailers: Fields = Fields()) async {
+    guard !response.end(trailers: trailers) else { return }
     do {
-      try await response.end(trailers: trailers)
+      try await response.leave()
     } catch {
       record.ending = .clientGone
     }
@@ -138,7 +173,5 @@ final class Transaction {
     context.observer(record)
   }
 
-  private func seconds(since instant: ContinuousClock.Instant) -> Double {
-    (ContinuousClock.now - instant).inSeconds
-  }
+  private func seconds(since earlier: Deadline) -> Double { Deadline.now.seconds(since: earlier) }
 }

@@ -5,16 +5,22 @@ import HTTPMessage
 import HTTPWire
 import Upstream
 
-/// A client's request turned into what is asked of the origin (RFC 9110 §7.6).
-struct ForwardedRequest {
+/// A client's request turned into what is asked of the origin (RFC 9110 §7.6). Bound to its worker's loop.
+final class ForwardedRequest {
   let target: TargetURI
-  /// The fields that go upstream; those of the client's conditionals and Range among them.
-  var fields: Fields
-  let method: Method
+  private let request: RequestHead
+  private let via: FieldValue
+  /// What is left of `Max-Forwards` (RFC 9110 §7.6.2), where it counts.
+  private let maxForwards: UInt64?
   /// What the client wants to change to on this connection (RFC 9110 §7.8), for a pass that becomes a tunnel.
   let upgrade: FieldValue?
   /// Whether the client accepts trailer fields (RFC 9110 §6.5.1).
   let acceptsTrailers: Bool
+  /// The fields that go upstream; those of the client's conditionals and Range among them. Made when they are first
+  /// asked for, since most requests are answered from the store.
+  private(set) lazy var fields = makeFields()
+
+  var method: Method { request.method }
 
   /// The target in the form that origins take (RFC 9112 §3.2.1); `OPTIONS` of a server as a whole is `*` (§3.2.4).
   private var originTarget: RequestTarget {
@@ -26,44 +32,53 @@ struct ForwardedRequest {
     RequestHead(method: method, target: originTarget, version: .http11, fields: fields)
   }
 
-  enum Made {
-    case forward(ForwardedRequest)
-    /// `Max-Forwards` is used up: this proxy is the last recipient (RFC 9110 §7.6.2).
-    case answerHere
+  /// What is left of `Max-Forwards`, for the methods that it counts for (RFC 9110 §7.6.2). At 0 this proxy is the last
+  /// recipient, and the request must not be forwarded.
+  static func maxForwards(of request: RequestHead) -> UInt64? {
+    request.method == .trace || request.method == .options ? request.fields.first(.maxForwards)?.decimal : nil
   }
 
-  static func make(from transaction: Transaction, to target: TargetURI) -> Made {
+  convenience init(_ transaction: Transaction, to target: TargetURI) {
     let request = transaction.request
-    var fields = request.fields
-    let upgrade =
+    self.init(
+      request, to: target, via: transaction.context.via(receivedOver: request.version),
+      maxForwards: ForwardedRequest.maxForwards(of: request))
+  }
+
+  private init(_ request: RequestHead, to target: TargetURI, via: FieldValue, maxForwards: UInt64?) {
+    self.request = request
+    self.target = target
+    self.via = via
+    self.maxForwards = maxForwards
+    let fields = request.fields
+    upgrade =
       request.version == .http11 && fields.hasListMember(.connection, "upgrade") ? fields.combined(.upgrade) : nil
-    let acceptsTrailers = fields.hasListMember(.te, "trailers")
+    acceptsTrailers = fields.hasListMember(.te, "trailers")
+  }
+
+  private func makeFields() -> Fields {
+    var fields = request.fields
     fields.removeHopByHop()
     // Credentials for a proxy end at the proxy that they were meant for (RFC 9110 §11.7.2).
     fields.remove(.proxyAuthorization)
-    if request.method == .trace || request.method == .options, let left = fields.first(.maxForwards)?.decimal {
-      guard left > 0 else { return .answerHere }
-      fields.set(.maxForwards, FieldValue(left - 1))
-    }
+    if let maxForwards, maxForwards > 0 { fields.set(.maxForwards, FieldValue(maxForwards - 1)) }
     // RFC 9112 §3.2.2: the target's authority wins over whatever Host said.
     fields.remove(.host)
     var ordered = Fields()
     if let host = FieldValue(target.authority) { ordered.append(.host, host) }
     ordered.append(contentsOf: fields)
-    ordered.append(.via, transaction.context.via(receivedOver: request.version))
-    return .forward(
-      ForwardedRequest(
-        target: target, fields: ordered, method: request.method, upgrade: upgrade, acceptsTrailers: acceptsTrailers))
+    ordered.append(.via, via)
+    return ordered
   }
 
   /// A GET of the same target without what belongs to the request's own content.
   var asGet: ForwardedRequest {
-    var fields = fields
-    for name: FieldName in [.contentLength, .transferEncoding, .contentType, .contentEncoding, .expect] {
+    var fields = request.fields
+    for name: FieldName in [.contentLength, .transferEncoding, .contentType, .contentEncoding, .expect, .upgrade] {
       fields.remove(name)
     }
-    return ForwardedRequest(
-      target: target, fields: fields, method: .get, upgrade: nil, acceptsTrailers: acceptsTrailers)
+    let get = RequestHead(method: .get, target: request.target, version: request.version, fields: fields)
+    return ForwardedRequest(get, to: target, via: via, maxForwards: nil)
   }
 
   /// The request without a body, with these fields.
@@ -100,12 +115,6 @@ struct ForwardedRequest {
 }
 
 extension ProxyContext {
-  /// What we add to `Via` of what we forward (RFC 9110 §7.6.3): the protocol as received, and this instance.
-  func via(receivedOver version: HTTPVersion) -> FieldValue {
-    let received = version == .http11 ? "1.1" : "1.0"
-    return FieldValue("\(received) \(settings.name)") ?? "1.1 larder"
-  }
-
   /// Whether a request carries this very instance in its `Via`.
   func isOwnVia(_ fields: Fields) -> Bool {
     fields.listMembers(.via).contains { member in

@@ -23,7 +23,7 @@ enum RangeSelection: Equatable {
     for request: RequestHead, from response: StoredResponse, total: UInt64?, limit: Int, now: Timestamp
   ) -> RangeSelection {
     // RFC 9110 §14.2: Range is for GET, and only where the answer without it would be 200.
-    guard request.method == .get, response.status == 200 else { return .whole }
+    guard request.method == .get, response.status == 200, request.fields.contains(.range) else { return .whole }
     guard case .bytes(let ranges) = RangeField.parse(request.fields, limit: limit) else { return .whole }
     switch evaluateIfRange(of: request, against: response, now: now) {
     case .mismatch: return .whole
