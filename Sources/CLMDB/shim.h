@@ -1,5 +1,6 @@
 #include <lmdb.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -9,3 +10,9 @@ ssize_t preadv2(int descriptor, const struct iovec *vectors, int count, off_t of
 int fallocate(int descriptor, int mode, off_t offset, off_t length);
 int pthread_setname_np(pthread_t thread, const char *name);
 enum { larder_rwf_nowait = 0x8, larder_falloc_keep_size = 0x1, larder_falloc_punch_hole = 0x2 };
+
+// How often the calling thread has given the processor away because it had to wait; 1 is RUSAGE_THREAD.
+static inline long larder_thread_sleeps(void) {
+  struct rusage usage;
+  return getrusage(1, &usage) == 0 ? usage.ru_nvcsw : 0;
+}

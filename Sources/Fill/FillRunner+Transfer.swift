@@ -34,10 +34,17 @@ extension FillRunner {
       let stall = table.settings.upstream.stallTimeout.inSeconds
       let patience = min(stall - silence, floor.timeLeft(at: now), mayStop ? Self.quiet : .infinity)
       let before = incoming.offset
+      let gathers = gathersMore(of: incoming, upTo: limit)
       let event: Exchange.BodyEvent
       do {
-        event = try await exchange.readBody(within: max(patience, 0)) { piece in
+        // What is to be gathered is at hand or not at all: bytes that were kept are not seen by readers.
+        event = try await exchange.readBody(within: gathers ? 0 : max(patience, 0)) { piece in
           try self.store(piece, from: &incoming, upTo: limit)
+        }
+        if case .more = event, gathersMore(of: incoming, upTo: limit) {
+          floor.received(incoming.offset - before)
+          await measure(incoming.offset - before)
+          continue
         }
         try await drain()
       } catch {
@@ -62,6 +69,9 @@ extension FillRunner {
           throughput.interrupt()
           team.noteWait()
         }
+      case .quiet where gathers:
+        heard = nil
+        try advance(to: position)
       case .quiet:
         // Given up where nothing of it is on its way: what lies beyond the claim is another's to bring.
         if mayStop { return exchange.abandon() }
@@ -75,7 +85,14 @@ extension FillRunner {
         throw .retry(.slow(source.origin, bytesPerSecond: floor.least, seconds: floor.period), after: nil)
       }
     }
+    do { try await drain() } catch { throw interruption(by: error) }
     if exchange.isComplete { exchange.finish() } else { exchange.abandon() }
+  }
+
+  /// Whether what the writer keeps waits for more of it, if that has come already.
+  private func gathersMore(of incoming: borrowing OpenedExchange, upTo limit: UInt64) -> Bool {
+    guard let writer, writer.needsDrain, writer.hasRoomToGather, retired.isEmpty else { return false }
+    return position < limit && incoming.offset == position
   }
 
   /// How slowly a body may come: only what can be asked for again from where it is, is ever cut for that.
@@ -184,6 +201,8 @@ extension FillRunner {
   private func reserveSpace(upTo limit: UInt64) async throws(Interruption) {
     guard position < limit, (reservation?.remaining ?? 0) < min(Self.reservationLow, limit - position) else { return }
     let wanted = min(limit == .max ? .max : limit - position, Self.reservationWindow)
+    // Readers may have to move on before there is room.
+    do { try await drain() } catch { throw interruption(by: error) }
     guard let reserved = await table.store.makeRoom(for: wanted) else {
       throw .ended(.storage(.noSpace))
     }

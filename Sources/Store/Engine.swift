@@ -89,11 +89,12 @@ final class Engine: Sendable {
     if isNew { inbox.enqueue(representation) }
   }
 
-  /// Notes written extents. `memory`: bytes still to be put into the buffer, and where; false, and nothing happened, if
-  /// there is no buffer any more because the body has moved to a file.
+  /// Notes written extents, of which the bytes from `start` on are new. `memory`: these bytes, where they are still to be
+  /// put into the buffer; false, and nothing happened, if there is no buffer any more because the body has moved to a
+  /// file.
   func record(
-    _ representation: Representation, _ pieces: [(lower: UInt64, upper: UInt64, checksum: UInt64)], writer: Int,
-    memory: (bytes: UnsafeRawBufferPointer, start: UInt64)?
+    _ representation: Representation, _ pieces: [(lower: UInt64, upper: UInt64, checksum: UInt64)],
+    from start: UInt64, writer: Int, memory: UnsafeRawBufferPointer?
   ) -> Bool {
     guard let first = pieces.first, let last = pieces.last else { return true }
     var charge: Int64 = 0
@@ -103,9 +104,11 @@ final class Engine: Sendable {
     let isDone = representation.state.withLock { state -> Bool in
       if let memory {
         guard state.body == .memory else { return false }
-        bufferGrowth = state.putIntoBuffer(memory.bytes, at: memory.start)
-        unpacked = memory.bytes.count
+        bufferGrowth = state.putIntoBuffer(memory, at: start)
+        unpacked = memory.count
         state.unpacked += UInt64(unpacked)
+      } else {
+        state.justWritten.note(start, last.upper, at: monotonicNanoseconds())
       }
       for piece in pieces { charge += state.record(piece.lower, piece.upper, checksum: piece.checksum) }
       state.writers[writer] = ByteSpan(first.lower, last.upper)

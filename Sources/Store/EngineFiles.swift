@@ -164,7 +164,10 @@ extension Engine {
         if file.wasCut(calls) { distrust(representation, path: layout.body(representation.id)) }
         let written = bytes.withUnsafeBytes { pointer -> Result<Void, SystemError> in
           do throws(SystemError) {
-            return .success(try calls.write(pointer, to: file.descriptor, at: offset))
+            try throttle.watch { () throws(SystemError) in
+              try calls.write(pointer, to: file.descriptor, at: offset)
+            }
+            return .success(())
           } catch {
             return .failure(error)
           }

@@ -26,6 +26,9 @@ public final class ExtentWriter {
   /// Where the next byte goes.
   public private(set) var offset: UInt64
 
+  /// So many bytes are worth a disk thread's turn.
+  private static let gathered = 1 << 20
+
   /// Where written bytes are taken from; without one they are written only while the store has room to spare.
   public var reservation: Reservation?
 
@@ -46,6 +49,9 @@ public final class ExtentWriter {
 
   /// Whether bytes wait for `drain`.
   public var needsDrain: Bool { !pending.isEmpty }
+
+  /// Whether more bytes, where they are at hand, should be written before `drain`: each takes two changes of threads.
+  public var hasRoomToGather: Bool { pending.count < Self.gathered }
 
   /// Appends bytes at `offset`. They are visible to readers on return, or after `drain()` if `needsDrain`.
   ///
@@ -203,15 +209,16 @@ public final class ExtentWriter {
       }
       if file.wasCut(engine.calls) { engine.distrust(representation, path: engine.layout.body(representation.id)) }
       endExtentIfDistrusted()
-      let start = monotonicNanoseconds()
       let outcome = bytes.withUnsafeBytes { pointer -> Result<Void, SystemError> in
         do throws(SystemError) {
-          return .success(try engine.calls.write(pointer, to: file.descriptor, at: offset))
+          try engine.throttle.watch { () throws(SystemError) in
+            try engine.calls.write(pointer, to: file.descriptor, at: offset)
+          }
+          return .success(())
         } catch {
           return .failure(error)
         }
       }
-      engine.throttle.note(monotonicNanoseconds() - start, bytes: bytes.byteCount)
       switch outcome {
       case .success:
         file.noteWritten(upTo: end)
@@ -270,32 +277,13 @@ public final class ExtentWriter {
         sum.reset()
       }
     }
-    guard engine.record(representation, pieces, writer: token, memory: isInMemory ? (bytes, start) : nil) else {
+    guard engine.record(representation, pieces, from: start, writer: token, memory: isInMemory ? bytes : nil)
+    else {
       close(at: start)
       return false
     }
     engine.counters.bytesWritten.add(bytes.count)
     reservation?.consume(UInt64(bytes.count))
     return true
-  }
-}
-
-/// Notices that writes block: the kernel makes a writer wait when too much is dirty, and a loop must not wait.
-final class Throttle: Sendable {
-  /// A write of a window takes some 0.1 ms; one that took this long was made to wait.
-  private static let slow: UInt64 = 4_000_000
-  /// How long writes then go to the disk threads.
-  private static let closed: UInt64 = 500_000_000
-
-  private let closedUntil = Atomic<UInt64>(0)
-
-  var isClosed: Bool {
-    let until = closedUntil.load(ordering: .relaxed)
-    return until != 0 && monotonicNanoseconds() < until
-  }
-
-  func note(_ nanoseconds: UInt64, bytes: Int) {
-    guard nanoseconds > Throttle.slow else { return }
-    closedUntil.store(monotonicNanoseconds() + Throttle.closed, ordering: .relaxed)
   }
 }

@@ -37,8 +37,8 @@ extension Representation {
 
   private enum Step {
     case ready(StoredBytes)
-    /// Checked bytes of an open file: ready if they are resident.
-    case probe(OpenFile, ByteSpan)
+    /// Checked bytes of an open file, perhaps written a moment ago: ready if they are resident.
+    case probe(OpenFile, ByteSpan, isNew: Bool)
     case load(segment: UInt64)
     case bringIn(ByteSpan)
     case absent
@@ -61,8 +61,8 @@ extension Representation {
       case .load(let segment):
         let isLoaded = await engine.pool.run { [self] in engine.loadSegment(of: self, segment) }
         guard isLoaded else { throw .io(EIO) }
-      case .probe(let file, let window):
-        if isResident(file, window) {
+      case .probe(let file, let window, let isNew):
+        if isResident(file, window, isNew: isNew) {
           return .file(file, offset: window.lower, count: Int(window.count))
         }
         return try await broughtIn(window)
@@ -104,9 +104,10 @@ extension Representation {
     return try outcome.get()
   }
 
-  /// A byte of every 128 KiB and the last one: read-ahead and writing bring in larger pieces than that.
-  private func isResident(_ file: OpenFile, _ window: ByteSpan) -> Bool {
-    var position = window.lower
+  /// A byte of every 128 KiB and the last one: read-ahead and writing bring in larger pieces than that. Of what was
+  /// written a moment ago only the last one, which is gone where somebody has cut the file short.
+  private func isResident(_ file: OpenFile, _ window: ByteSpan, isNew: Bool) -> Bool {
+    var position = isNew ? window.upper : window.lower
     while position < window.upper {
       guard engine.calls.isResident(file.descriptor, at: position) else { return false }
       position += 128 << 10
@@ -143,7 +144,8 @@ extension Representation {
         place += 1
       }
       guard checkedEnd > found.lower else { return .bringIn(found) }
-      return .probe(file, ByteSpan(found.lower, checkedEnd))
+      let checked = ByteSpan(found.lower, checkedEnd)
+      return .probe(file, checked, isNew: state.justWritten.contains(checked, at: monotonicNanoseconds()))
     }
   }
 }

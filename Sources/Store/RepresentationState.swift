@@ -52,6 +52,7 @@ struct RepresentationState {
   var unpacked: UInt64 = 0
   var file: OpenFile?
   var fileWasUsed = false
+  var justWritten = JustWritten()
   /// Whether there is (or may be) a file of its own on the disk.
   var hasFile: Bool
 
@@ -253,6 +254,7 @@ struct RepresentationState {
   /// Somebody else has changed the file: every extent's checksum is to be compared again before it is sent.
   mutating func distrust() {
     checked = [:]
+    justWritten = JustWritten()
     distrusts += 1
     for index in segments.indices { segments.values[index].uncheck() }
   }
