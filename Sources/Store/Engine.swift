@@ -39,6 +39,8 @@ final class Engine: Sendable {
   let representationCount = SharedNumber(0)
   /// 1 while commits fail: nothing more is taken in then.
   let isFailing = SharedNumber(0)
+  /// 1 once the file system has refused to give blocks before bytes are written.
+  let cannotAllocate = SharedNumber(0)
   /// Directories with files whose names have not been synced.
   let newNames = Mutex<Set<UInt8>>([])
   private let nextID: Atomic<UInt64>

@@ -147,9 +147,11 @@ extension Engine {
   }
 
   /// Writes bytes to the representation's file, which is made, or filled from memory, as needed. On a disk thread.
-  func writeThrough(_ bytes: [UInt8], at offset: UInt64, of representation: Representation) throws(StoreError)
-    -> WrittenTo
-  {
+  ///
+  /// - Parameter ahead: what gets its blocks first, if it goes to the file.
+  func writeThrough(
+    _ bytes: [UInt8], at offset: UInt64, of representation: Representation, ahead: ByteSpan?
+  ) throws(StoreError) -> WrittenTo {
     let needsLoad = representation.state.withLock { $0.body == .memory && $0.buffer == nil && $0.presentBytes > 0 }
     if needsLoad { try loadBuffer(of: representation) }
     let end = offset + UInt64(bytes.count)
@@ -162,6 +164,10 @@ extension Engine {
         let file = try openFile(of: representation, makes: true)
         try moveToFile(representation, file)
         if file.wasCut(calls) { distrust(representation, path: layout.body(representation.id)) }
+        if let ahead {
+          representation.state.withLock { $0.ahead.add(ahead) }
+          allocateNow(ahead, file)
+        }
         let written = bytes.withUnsafeBytes { pointer -> Result<Void, SystemError> in
           do throws(SystemError) {
             try throttle.watch { () throws(SystemError) in

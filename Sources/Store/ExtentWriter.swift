@@ -26,6 +26,11 @@ public final class ExtentWriter {
   /// Where the next byte goes.
   public private(set) var offset: UInt64
 
+  /// Up to here the file was given blocks.
+  private var allocated: UInt64 = 0
+  /// Blocks are given to pieces of these sizes, in bytes.
+  private static let leastAhead: UInt64 = 1 << 20
+  private static let mostAhead: UInt64 = 8 << 20
   /// So many bytes are worth a disk thread's turn.
   private static let gathered = 1 << 20
 
@@ -86,9 +91,10 @@ public final class ExtentWriter {
       let bytes = pending
       let start = offset - UInt64(bytes.count)
       let (representation, engine) = (representation, engine)
+      let ahead = spanAhead(from: start)
       let outcome = await engine.pool.run { () -> Result<Engine.WrittenTo, StoreError> in
         do throws(StoreError) {
-          return .success(try engine.writeThrough(bytes, at: start, of: representation))
+          return .success(try engine.writeThrough(bytes, at: start, of: representation, ahead: ahead))
         } catch {
           return .failure(error)
         }
@@ -99,6 +105,7 @@ public final class ExtentWriter {
       switch outcome {
       case .success(.memory): try write(bytes.span.bytes)
       case .success(.file):
+        if let ahead { allocated = ahead.upper }
         endExtentIfDistrusted()
         try recordWritten(bytes)
       case .failure(let error):
@@ -191,6 +198,7 @@ public final class ExtentWriter {
       case .file:
         state.fileWasUsed = true
         guard !state.punching.contains(Segment.number(of: offset)) else { return .none }
+        guard !state.ahead.isReturning else { return .later }
         return state.file.map(Way.file) ?? .later
       }
     }
@@ -209,6 +217,11 @@ public final class ExtentWriter {
       }
       if file.wasCut(engine.calls) { engine.distrust(representation, path: engine.layout.body(representation.id)) }
       endExtentIfDistrusted()
+      if let ahead = spanAhead(from: offset) {
+        allocated = ahead.upper
+        representation.state.withLock { $0.ahead.add(ahead) }
+        engine.pool.submit { [engine, representation] in engine.allocate(ahead, of: representation, file) }
+      }
       let outcome = bytes.withUnsafeBytes { pointer -> Result<Void, SystemError> in
         do throws(SystemError) {
           try engine.throttle.watch { () throws(SystemError) in
@@ -253,10 +266,23 @@ public final class ExtentWriter {
   }
 
   private func unregister() {
-    representation.state.withLock { state in
+    let surplus = representation.state.withLock { state in
       state.writers[token] = nil
       state.writers[pendingToken] = nil
+      return state.takeSurplus()
     }
+    guard !surplus.isEmpty else { return }
+    engine.pool.submit { [engine, representation] in engine.giveBack(surplus, of: representation) }
+  }
+
+  /// What is to get its blocks before it is written: what is promised, shortly before the last such bytes are used up.
+  private func spanAhead(from position: UInt64) -> ByteSpan? {
+    guard let reservation, allocated < position + Self.leastAhead, engine.cannotAllocate.value == 0 else { return nil }
+    let promised = position + min(reservation.remaining, Self.mostAhead)
+    // Of one that has no known end nobody knows how much will come.
+    guard let total = representation.total else { return nil }
+    let span = ByteSpan(max(position, allocated), max(position, allocated, min(promised, total)))
+    return span.count >= Self.leastAhead ? span : nil
   }
 
   /// Notes bytes as present that have just been written, or that are put into memory here, extent by extent. False,

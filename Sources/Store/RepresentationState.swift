@@ -53,6 +53,7 @@ struct RepresentationState {
   var file: OpenFile?
   var fileWasUsed = false
   var justWritten = JustWritten()
+  var ahead = AllocationAhead()
   /// Whether there is (or may be) a file of its own on the disk.
   var hasFile: Bool
 

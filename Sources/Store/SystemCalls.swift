@@ -1,6 +1,7 @@
 import CLMDB
 // The one gate for system calls on files: a failing disk is forced here by tests, and nowhere else.
 import Glibc
+import Spans
 
 /// A system call's `errno`.
 struct SystemError: Error, Equatable {
@@ -139,6 +140,14 @@ struct SystemCalls: Sendable {
     while fallocate(descriptor, mode, off_t(offset), off_t(count)) != 0 {
       if errno != EINTR { throw SystemError(code: errno) }
     }
+  }
+
+  /// Gives a part of a file its blocks before it is written; best effort. False where the file system cannot.
+  func allocate(_ descriptor: Int32, _ span: ByteSpan) -> Bool {
+    while fallocate(descriptor, Int32(larder_falloc_keep_size), off_t(span.lower), off_t(span.count)) != 0 {
+      if errno != EINTR { return errno != EOPNOTSUPP && errno != ENOSYS }
+    }
+    return true
   }
 
   /// Removes a file; one that is not there counts as removed.
