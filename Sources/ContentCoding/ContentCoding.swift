@@ -11,6 +11,18 @@ public protocol StreamCoder: AnyObject {
   func code(_ input: RawSpan, isLast: Bool, limit: Int) throws(CodingError) -> CodedPiece
 }
 
+extension StreamCoder {
+  /// Takes at most `most` of the next bytes, `rest`, and gives what they come to.
+  ///
+  /// - Parameter isLast: whether the stream ends where `rest` does, however little of it is taken now.
+  public func code(
+    atMost most: Int, of rest: ArraySlice<UInt8>, isLast: Bool, limit: Int
+  ) throws(CodingError) -> CodedPiece {
+    let next = rest.prefix(most)
+    return try code(next.span.bytes, isLast: isLast && next.count == rest.count, limit: limit)
+  }
+}
+
 /// What came of one call of a coder.
 public struct CodedPiece: Sendable {
   /// The bytes that come next in the output; perhaps none.

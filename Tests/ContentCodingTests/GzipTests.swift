@@ -160,6 +160,28 @@ import Testing
     }
   }
 
+  /// The end of the stream is that of all bytes given, not that of the part of them that is taken at a time.
+  @Test(arguments: [1000, 16_384, 99_999, 100_000, 200_000])
+  func theLastBytesTakenPieceByPieceEndTheStreamOnce(_ most: Int) throws {
+    let content = text(100_000)
+    var (stored, decoded): ([UInt8], [UInt8]) = ([], [])
+    try drain(GzipEncoder(), content, most) { stored += $0 }
+    try drain(GzipDecoder(), stored, most) { decoded += $0 }
+    #expect(decoded == content)
+  }
+
+  private func drain(
+    _ coder: some StreamCoder, _ input: [UInt8], _ most: Int, _ sink: (ArraySlice<UInt8>) -> Void
+  ) throws(CodingError) {
+    var rest = input[...]
+    while true {
+      let piece = try coder.code(atMost: most, of: rest, isLast: true, limit: 4096)
+      rest = rest.dropFirst(piece.consumed)
+      sink(piece.output[...])
+      if rest.isEmpty, !piece.hasMore { return }
+    }
+  }
+
   /// 64 MiB of zeros, and a member in them that is all of the input: the output comes in bounded pieces.
   @Test func aBombIsDecodedInBoundedPieces() throws {
     let size = 64 << 20

@@ -59,9 +59,9 @@ final class CodedBody {
     var rest = bytes
     while true {
       do throws(CodingError) {
-        let next = rest.prefix(inputBytes)
+        let bytes = rest
         let piece = try await transaction.parts.codingTurns.take { () throws(CodingError) in
-          try coder.code(next.span.bytes, isLast: isLast, limit: Self.outputBytes)
+          try coder.code(atMost: inputBytes, of: bytes, isLast: isLast, limit: Self.outputBytes)
         }
         rest = rest.dropFirst(piece.consumed)
         // What waits to leave shall not hold a whole piece's room for a few bytes.
