@@ -13,6 +13,12 @@ import Testing
     return PatternBody(seed: seed, size: sizes[Int(seed % 4)])
   }
 
+  /// What a kill leaves is what the index says, byte for byte: nothing that a later read would serve wrong, or find bad.
+  private func expectSound(_ folders: LarderProcess.Folders, _ when: String) throws {
+    let result = try LarderProcess.run(["verify", "--cache-dir", folders.cache])
+    #expect(result.end == .exited(0) && result.outputText.contains(" 0 bad extents, 0 bad rows"), "\(when): \(result)")
+  }
+
   private static func fetch(_ url: String, _ range: Range<Int>?, _ port: UInt16) -> RawResponse? {
     let fields = range.map { [("Range", "bytes=\($0.lowerBound)-\($0.upperBound - 1)")] } ?? []
     return try? RawClient.fetch(url, fields, through: port)
@@ -79,6 +85,7 @@ import Testing
         let second = log.bytes(in: epoch, since: moment - 1)
         let bound = log.bytes(in: epoch, since: moment - allowed)
         let sent = log.bytes(in: epoch)
+        try expectSound(folders, "kill \(kill)")
 
         larder = try rig.larder(settings, on: folders)
         isPaced.withLock { $0 = false }
@@ -163,6 +170,7 @@ import Testing
         }
         larder.kill9()
         for client in clients { try client.join() }
+        try expectSound(folders, "kill \(kill)")
       }
       let last = try rig.larder(settings, on: folders)
       for (number, versions) in objects.enumerated() {
@@ -174,6 +182,7 @@ import Testing
         }
       }
       #expect(try last.stop() == .exited(0))
+      try expectSound(folders, "the end")
     }
   }
 }
