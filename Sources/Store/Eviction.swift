@@ -118,7 +118,7 @@ extension IndexThread {
       _ = engine.keys.remove(key) { $0.representation.id == id }
       try? engine.index.read { reader in
         reader.scan(.responses, prefix: IndexKey.key(key)) { row, value in
-          guard let variant = IndexKey.variant(row), let decoded = try? ResponseRecord.decode(value),
+          guard let variant = IndexKey.variant(row), let decoded = try? ResponseRecord.decodeSubject(value),
             decoded.representation == id
           else { return }
           _ = engine.keys.bury(CacheKey(stored: decoded.key), key, variant: variant) { $0.representation.id == id }

@@ -76,7 +76,7 @@ extension IndexThread {
   /// The representation that the index has under a response's row.
   func recordedRepresentation(_ row: [UInt8]) -> UInt64? {
     guard let value = try? engine.index.read({ $0.get(.responses, row) }) else { return nil }
-    return (try? ResponseRecord.decode(value.span.bytes))?.representation
+    return (try? ResponseRecord.decodeSubject(value.span.bytes))?.representation
   }
 
   /// A representation lost its response: its data goes now, or when the last user has left.

@@ -32,11 +32,23 @@ enum ResponseRecord {
     return bytes
   }
 
-  static func decode(_ bytes: RawSpan) throws(RecordError) -> Decoded {
+  /// Whose response it is, without the response.
+  static func decodeSubject(_ bytes: RawSpan) throws(RecordError) -> (key: String, representation: UInt64) {
     var reader = RecordReader()
+    return try subject(&reader, bytes)
+  }
+
+  private static func subject(
+    _ reader: inout RecordReader, _ bytes: RawSpan
+  ) throws(RecordError) -> (key: String, representation: UInt64) {
     try reader.version(bytes, is: version)
     let representation: UInt64 = try reader.number(bytes)
-    let key = try reader.text(bytes)
+    return (try reader.text(bytes), representation)
+  }
+
+  static func decode(_ bytes: RawSpan) throws(RecordError) -> Decoded {
+    var reader = RecordReader()
+    let (key, representation) = try subject(&reader, bytes)
     let status: UInt16 = try reader.number(bytes)
     let reason = try reader.text(bytes)
     let requestTime: Int64 = try reader.number(bytes)
