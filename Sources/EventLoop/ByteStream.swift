@@ -42,7 +42,7 @@ public final class ByteStream {
     let stream = ByteStream(core, peer: address)
     guard code != 0 else { return stream }
     do {
-      try await core.waitForOutput(limit: 0, stall: nil, until: deadline)
+      try await core.waitForConnection(until: deadline)
       let failure = socketError(core.descriptor)
       guard failure == 0 else { throw StreamError(code: failure) }
     } catch {

@@ -128,15 +128,13 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   private func takeInbox() -> Bool {
     inbox.withLock { inbox in
       inbox.isAsleep = false
-      if !inbox.jobs.isEmpty { swapIn(&inbox.jobs, &confined.jobs) }
-      if !inbox.work.isEmpty { swapIn(&inbox.work, &confined.work) }
+      if !inbox.jobs.isEmpty { confined.jobs.append(takingFrom: &inbox.jobs) }
+      if !inbox.work.isEmpty {
+        confined.work += inbox.work
+        inbox.work.removeAll(keepingCapacity: true)
+      }
       return inbox.isStopping
     }
-  }
-
-  private func swapIn<Item>(_ new: inout [Item], _ own: inout [Item]) {
-    if own.isEmpty { swap(&new, &own) } else { own.append(contentsOf: new) }
-    new.removeAll(keepingCapacity: true)
   }
 
   /// Whether there is nothing to do but wait for events; from then on other threads wake the loop.
@@ -149,22 +147,21 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     }
   }
 
-  /// Runs what is queued, up to a number of jobs: events must not wait for tasks that wake each other for ever.
+  /// Runs what is queued, for a time: events must not wait for many tasks, or for some that wake each other for ever.
   private func runJobs() {
     let serial = asUnownedSerialExecutor()
     let tasks = asUnownedTaskExecutor()
-    var budget = Self.jobsPerTurn
-    while budget > 0, let job = confined.popJob() {
-      job.runSynchronously(isolatedTo: serial, taskExecutor: tasks)
-      budget -= 1
+    while true {
+      let (job, stream) = (confined.jobs.pop(), confined.unfinished.pop())
+      job?.runSynchronously(isolatedTo: serial, taskExecutor: tasks)
+      stream?.sendMore()
+      if job == nil && stream == nil || confined.isTurnOver { break }
     }
     guard !confined.work.isEmpty else { return }
     let work = confined.work
     confined.work = []
     for item in work { item() }
   }
-
-  private static let jobsPerTurn = 128
 
   /// Closes what is open and runs what follows from that, until nothing is left.
   private func finish() {

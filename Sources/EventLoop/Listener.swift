@@ -12,10 +12,13 @@ public final class Listener {
   /// Listens on `address`, which other listeners of the process may share (SO_REUSEPORT): the system spreads the
   /// connections over them. An IPv6 address takes no IPv4 connections.
   ///
+  /// - Parameter admits: is asked on the loop, given the peer, whether to take a connection; it is reset otherwise,
+  ///   at a fraction of what a stream costs.
   /// - Parameter accept: is called on the loop with each connection.
   /// - Throws: `StreamError.system` where the address cannot be bound.
   public init(
-    address: SocketAddress, on loop: EventLoop, backlog: Int = 1024, accept: @escaping (ByteStream) -> Void
+    address: SocketAddress, on loop: EventLoop, backlog: Int = 1024,
+    admits: @escaping (SocketAddress) -> Bool = { _ in true }, accept: @escaping (ByteStream) -> Void
   ) throws {
     let descriptor = try makeSocket(address.family)
     setOption(descriptor, Int(SOL_SOCKET), SO_REUSEADDR, 1)
@@ -31,7 +34,7 @@ public final class Listener {
       throw StreamError(code: code)
     }
     boundAddress = bound
-    core = try ListenerCore(adopting: descriptor, on: loop, accept: accept)
+    core = try ListenerCore(adopting: descriptor, on: loop, admits: admits, accept: accept)
   }
 
   deinit {
@@ -58,14 +61,19 @@ private final class ListenerCore: LoopResource {
   let loop: EventLoop
   private var descriptor: Int32
   private var event: OpaquePointer?
+  private let admits: (SocketAddress) -> Bool
   private var accept: ((ByteStream) -> Void)?
   private var isPaused = false
   private var timer: TimerEntry?
 
-  init(adopting descriptor: Int32, on loop: EventLoop, accept: @escaping (ByteStream) -> Void) throws {
+  init(
+    adopting descriptor: Int32, on loop: EventLoop, admits: @escaping (SocketAddress) -> Bool,
+    accept: @escaping (ByteStream) -> Void
+  ) throws {
     precondition(loop.isCurrent, "a listener is made on its loop")
     self.loop = loop
     self.descriptor = descriptor
+    self.admits = admits
     self.accept = accept
     event = event_new(
       loop.confined.base, descriptor, Int16(EV_READ) | Int16(EV_PERSIST), listenerIsReady,
@@ -102,12 +110,11 @@ private final class ListenerCore: LoopResource {
     loop.confined.remove(self)
   }
 
-  /// Accepts what waits, up to a number: the streams already open have their turn too.
+  /// Accepts what waits, at least one and for a time: the streams already open have their turn too.
   fileprivate func acceptBatch() {
-    var budget = Self.acceptsPerTurn
     // The callback may close or pause this listener.
-    while budget > 0, let accept, !isPaused {
-      budget -= 1
+    repeat {
+      guard let accept, !isPaused else { return }
       var taken: Int32 = -1
       let peer = SocketAddress.reading { address, size in
         taken = accept_nonblocking(descriptor, address, size)
@@ -121,9 +128,14 @@ private final class ListenerCore: LoopResource {
         default: continue
         }
       }
+      guard admits(peer ?? .unspecified) else {
+        resetWhenClosed(taken)
+        Glibc.close(taken)
+        continue
+      }
       guard let core = try? StreamCore(adopting: taken, isConnected: true, on: loop) else { return rest() }
       accept(ByteStream(core, peer: peer ?? .unspecified))
-    }
+    } while !loop.confined.isTurnOver
   }
 
   /// Out of descriptors or memory: a level-triggered listener would spin, so it looks again a little later.
@@ -136,7 +148,6 @@ private final class ListenerCore: LoopResource {
     loop.confined.timers.schedule(timer, at: .after(seconds: Self.restSeconds))
   }
 
-  private static let acceptsPerTurn = 64
   private static let restSeconds = 0.1
 }
 

@@ -13,14 +13,17 @@ protocol LoopResource: AnyObject {
 final class LoopState {
   let base: OpaquePointer
   var timers = TimerHeap()
-  /// Jobs that are ready; those before `nextJob` have run.
-  var jobs: [UnownedJob] = []
-  private var nextJob = 0
+  /// Jobs that are ready.
+  var jobs = LoopQueue<UnownedJob>()
   var work: [@Sendable () -> Void] = []
   /// Tasks that let others go first.
   var yielding: [UnsafeContinuation<Void, Never>] = []
   /// Counts the turns, for budgets per turn.
   private(set) var turns: UInt64 = 0
+  /// When this turn has lasted long enough; nil until somebody asks.
+  private var turnEnd: Deadline?
+  /// Streams that have more to send to sockets that take it.
+  var unfinished = LoopQueue<StreamCore>()
   /// Where input is received: consumed before anybody else runs, so one is enough for all streams.
   let input: UnsafeMutableRawBufferPointer
   private var resources: [ObjectIdentifier: any LoopResource] = [:]
@@ -70,22 +73,25 @@ final class LoopState {
 
   // MARK: Turns
 
-  var hasWork: Bool { nextJob < jobs.count || !work.isEmpty || !yielding.isEmpty }
+  var hasWork: Bool { !jobs.isEmpty || !work.isEmpty || !yielding.isEmpty || !unfinished.isEmpty }
 
-  func popJob() -> UnownedJob? {
-    guard nextJob < jobs.count else { return nil }
-    let job = jobs[nextJob]
-    nextJob += 1
-    if nextJob == jobs.count {
-      jobs.removeAll(keepingCapacity: true)
-      nextJob = 0
+  /// Whether this turn has lasted long enough: what is left has its turn after the events that came meanwhile. So the
+  /// loop is away from new requests for a time that does not grow with the number of connections.
+  var isTurnOver: Bool {
+    let now = Deadline.now
+    guard let turnEnd else {
+      turnEnd = now.advanced(bySeconds: Self.turnSeconds)
+      return false
     }
-    return job
+    return now >= turnEnd
   }
+
+  private static let turnSeconds = 250e-6
 
   /// Handles the events that are there, waiting for one if `blocking`.
   func turn(blocking: Bool) {
     turns &+= 1
+    turnEnd = nil
     armTimer()
     event_base_loop(base, blocking ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK)
     resumeYielding()

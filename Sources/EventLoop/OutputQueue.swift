@@ -28,6 +28,8 @@ struct OutputQueue {
     case emptied(Int)
     /// The socket takes no more for now.
     case full(Int)
+    /// It may take more, but others have their turn.
+    case paused(Int)
     case failed(Int, StreamError)
   }
 
@@ -44,6 +46,9 @@ struct OutputQueue {
   }
 
   func free() { evbuffer_free(buffer) }
+
+  /// What is sent at a time; a call takes about as long as the work for a request.
+  private static let piece = 256 << 10
 
   /// From here on a reference is cheaper than a copy.
   static let referencedFrom = 4096
@@ -87,12 +92,13 @@ struct OutputQueue {
     count += region.length
   }
 
-  /// Sends until nothing is left or the socket takes no more.
-  mutating func send(to descriptor: Int32) -> Sent {
+  /// Sends until nothing is left, the socket takes no more, or after a piece `isTimeOver`.
+  mutating func send(to descriptor: Int32, isTimeOver: () -> Bool) -> Sent {
     var moved = 0
     while count > 0 {
+      if moved >= Self.piece, isTimeOver() { return .paused(moved) }
       errno = 0
-      let sent = Int(evbuffer_write_atmost(buffer, descriptor, -1))
+      let sent = Int(evbuffer_write_atmost(buffer, descriptor, Self.piece))
       let code = errno
       if sent > 0 {
         moved += sent

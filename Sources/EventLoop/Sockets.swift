@@ -18,6 +18,12 @@ func setOption(_ descriptor: Int32, _ level: Int, _ name: Int32, _ value: Int32)
   setsockopt(descriptor, Int32(level), name, &value, socklen_t(MemoryLayout<Int32>.size))
 }
 
+/// The socket's close will be a reset.
+func resetWhenClosed(_ descriptor: Int32) {
+  var option = linger(l_onoff: 1, l_linger: 0)
+  setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+}
+
 /// The error that the socket has waiting, which is then gone; 0 where there is none.
 func socketError(_ descriptor: Int32) -> Int32 {
   var code: Int32 = 0

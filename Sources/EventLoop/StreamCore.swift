@@ -53,6 +53,8 @@ final class StreamCore: LoopResource {
   private(set) var writer: Writer?
   private var nextID: UInt64 = 0
   private var timer: TimerEntry?
+  /// Whether the loop sends for this stream in its next turn.
+  private var isSendingLater = false
   /// Bytes moved in the loop's turn `budgetTurn`.
   private var budgetUsed = 0
   private var budgetTurn: UInt64 = 0
@@ -108,8 +110,7 @@ final class StreamCore: LoopResource {
   func abort() {
     checkThread()
     guard isOpen else { return }
-    var option = linger(l_onoff: 1, l_linger: 0)
-    setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    resetWhenClosed(descriptor)
     close()
   }
 
@@ -128,8 +129,8 @@ final class StreamCore: LoopResource {
     if hasJustFinished { hasPeerFinished = true }
     if what & Int16(EV_WRITE) != 0 {
       isWritable = true
-      if writeFailure == nil { sendQueued() }
-      if let writer, output.count <= writer.limit || writeFailure != nil { resumeWriter(writeFailure) }
+      // A thousand sockets may have become ready at once.
+      if output.count > 0, loop.confined.isTurnOver { sendLater() } else { sendMore() }
     }
     if what & Int16(EV_READ) != 0 {
       isReadable = true
@@ -143,16 +144,33 @@ final class StreamCore: LoopResource {
     if hasJustFinished, reader == nil, isOpen { peerGone?(.finished) }
   }
 
+  /// Sends what the socket takes, and lets go on who waits for that.
+  func sendMore() {
+    isSendingLater = false
+    if writeFailure == nil { sendQueued() }
+    if let writer, output.count <= writer.limit || writeFailure != nil { resumeWriter(writeFailure) }
+  }
+
+  /// Sends in the loop's next turn.
+  private func sendLater() {
+    guard !isSendingLater else { return }
+    isSendingLater = true
+    loop.confined.unfinished.append(self)
+  }
+
   /// Sends what the socket takes.
   func sendQueued() {
     checkThread()
     guard isOpen, isWritable, output.count > 0 else { return }
     let moved: Int
-    switch output.send(to: descriptor) {
+    switch output.send(to: descriptor, isTimeOver: { loop.confined.isTurnOver }) {
     case .emptied(let count): moved = count
     case .full(let count):
       moved = count
       isWritable = false
+    case .paused(let count):
+      moved = count
+      sendLater()
     case .failed(let count, let failure):
       moved = count
       writeFailure = failure
@@ -215,13 +233,29 @@ final class StreamCore: LoopResource {
     if let failure { throw failure }
   }
 
-  /// Waits until at most `limit` bytes are queued and the socket has taken something or stands.
-  func waitForOutput(limit: Int, stall: Double?, until deadline: Deadline) async throws {
+  /// Waits until the connection stands or has failed.
+  func waitForConnection(until deadline: Deadline) async throws {
+    try await waitForWriter(limit: 0, stall: nil, until: deadline) { isWritable }
+  }
+
+  /// Waits until at most `limit` bytes are queued.
+  func waitForOutput(limit: Int, stall: Double, until deadline: Deadline) async throws {
+    try await waitForWriter(limit: limit, stall: stall, until: deadline) {
+      output.count <= limit || writeFailure != nil
+    }
+    if let writeFailure { throw writeFailure }
+  }
+
+  /// - Parameter isOver: asked before the wait begins: the event may have come on the task's way here.
+  private func waitForWriter(
+    limit: Int, stall: Double?, until deadline: Deadline, isOver: () -> Bool
+  ) async throws {
     precondition(writer == nil, "two tasks write to one stream")
     nextID += 1
     let id = nextID
     let failure = await wait(
       { continuation in
+        if isOver() { return nil }
         writer = Writer(id: id, continuation: continuation, limit: limit, stall: stall, deadline: deadline)
         return deadline
       }, onCancel: { $0.cancelWriter(id) })
@@ -308,9 +342,11 @@ final class StreamCore: LoopResource {
   }
 
   /// Whether the stream has had its share of this turn.
-  var isOverBudget: Bool { budgetTurn == loop.confined.turns && budgetUsed >= Self.bytesPerTurn }
+  var isOverBudget: Bool {
+    budgetTurn == loop.confined.turns && budgetUsed >= Self.bytesPerTurn && loop.confined.isTurnOver
+  }
 
-  private static let bytesPerTurn = 1 << 20
+  private static let bytesPerTurn = 256 << 10
 }
 
 private func streamIsReady(_: Int32, what: Int16, context: UnsafeMutableRawPointer?) {
