@@ -15,6 +15,9 @@ final class AddressCounts: Sendable {
     }
   }
 
+  /// How many the address has.
+  func count(of address: [UInt8]) -> Int { counts.withLock { $0[address] ?? 0 } }
+
   func remove(_ address: [UInt8]) {
     counts.withLock {
       guard let count = $0[address] else { return }
@@ -32,11 +35,29 @@ final class ClientAddress {
   fileprivate(set) var count = 0
   private var first: ClientConnection?
   private unowned var last: ClientConnection?
+  /// How many connections may go at once, and how many more with every second: a client that opens what was closed
+  /// again and again must not occupy the worker with that.
+  private let replacements: (most: Double, perSecond: Double)
+  private var left: Double
+  private var counted = Deadline.now
 
-  fileprivate init(_ bytes: [UInt8]) { self.bytes = bytes }
+  fileprivate init(_ bytes: [UInt8], limit: Int) {
+    self.bytes = bytes
+    replacements = (5 * Double(limit), Double(limit) / 2)
+    left = replacements.most
+  }
 
-  /// The connection that has waited longest for a request.
-  var longestWaiting: ClientConnection? { first }
+  /// The connection that may go for a new one: the one that has waited longest for a request, unless too many have
+  /// gone lately.
+  var replaceable: ClientConnection? {
+    let now = Deadline.now
+    left = min(replacements.most, left + now.seconds(since: counted) * replacements.perSecond)
+    counted = now
+    return left >= 1 ? first : nil
+  }
+
+  /// One of its connections goes for a new one.
+  func countReplacement() { left -= 1 }
 
   /// `connection` begins to wait for a request.
   func beginWait(_ connection: ClientConnection) {
@@ -68,13 +89,16 @@ struct WaitLinks {
 final class ClientTable {
   private var connections: [ObjectIdentifier: ClientConnection] = [:]
   private var addresses: [[UInt8]: ClientAddress] = [:]
+  private let limitPerAddress: Int
+
+  init(limitPerAddress: Int) { self.limitPerAddress = limitPerAddress }
 
   var isEmpty: Bool { connections.isEmpty }
   var all: some Collection<ClientConnection> { connections.values }
 
   func address(_ bytes: [UInt8]) -> ClientAddress {
     if let known = addresses[bytes] { return known }
-    let new = ClientAddress(bytes)
+    let new = ClientAddress(bytes, limit: limitPerAddress)
     addresses[bytes] = new
     return new
   }

@@ -13,13 +13,14 @@ actor Worker: LoopBound {
   private let context: ProxyContext
   private var listeners: [Listener] = []
   private var parts: WorkerParts?
-  private let table = ClientTable()
+  private let table: ClientTable
   private var sweep: LoopTimer?
   private var drained: [UnsafeContinuation<Void, Never>] = []
 
   init(loop: EventLoop, context: ProxyContext) {
     self.loop = loop
     self.context = context
+    table = ClientTable(limitPerAddress: context.settings.clients.connectionsPerAddress)
   }
 
   /// Listens on `address`, beside the other workers (SO_REUSEPORT).
@@ -27,11 +28,14 @@ actor Worker: LoopBound {
   /// - Returns: the address bound, for a port of 0.
   func listen(on address: SocketAddress) throws -> SocketAddress {
     prepare()
-    let listener = try Listener(address: address, on: loop, backlog: 1024) { [weak self] stream in
-      // The listener calls on this worker's loop, where the parts are made.
-      let stream = LoopConfined(stream)
-      self?.assumeIsolated { $0.accept(stream) }
-    }
+    // The listener calls on this worker's loop, where the parts are made.
+    let listener = try Listener(
+      address: address, on: loop, backlog: 1024,
+      admits: { [weak self] peer in self?.assumeIsolated { $0.admits(peer) } ?? false },
+      accept: { [weak self] stream in
+        let stream = LoopConfined(stream)
+        self?.assumeIsolated { $0.accept(stream) }
+      })
     listeners.append(listener)
     return listener.boundAddress
   }
@@ -47,10 +51,31 @@ actor Worker: LoopBound {
     scheduleSweep()
   }
 
+  /// Whether a connection has a prospect of being served. One that has none is not looked at any further: those of a
+  /// client beyond its limits may come by the thousand.
+  private func admits(_ peer: SocketAddress) -> Bool {
+    context.counters.connections.add()
+    guard !context.isDraining, hasRoom(for: peer.addressBytes) else {
+      context.counters.shedConnections.add()
+      return false
+    }
+    return true
+  }
+
+  private func hasRoom(for address: [UInt8]) -> Bool {
+    let clients = context.settings.clients
+    if context.clients.count(of: address) >= clients.connectionsPerAddress,
+      table.address(address).replaceable == nil
+    {
+      context.counters.limits.add(.connectionsPerAddress)
+      return false
+    }
+    return true
+  }
+
   private func accept(_ stream: LoopConfined<ByteStream>) {
     guard let parts else { return stream.value.abort() }
-    context.counters.connections.add()
-    guard !context.isDraining, makeRoom(for: stream.value.peer.addressBytes) else {
+    guard makeRoom(for: stream.value.peer.addressBytes) else {
       context.counters.shedConnections.add()
       stream.value.abort()
       return
@@ -80,7 +105,7 @@ actor Worker: LoopBound {
     let clients = context.settings.clients
     if context.clients.add(address) > clients.connectionsPerAddress {
       context.counters.limits.add(.connectionsPerAddress)
-      guard shed(table.address(address).longestWaiting) else {
+      guard replaceOne(of: table.address(address)) else {
         context.clients.remove(address)
         return false
       }
@@ -94,8 +119,9 @@ actor Worker: LoopBound {
     return true
   }
 
-  private func shed(_ connection: ClientConnection?) -> Bool {
-    guard let connection else { return false }
+  private func replaceOne(of address: ClientAddress) -> Bool {
+    guard let connection = address.replaceable else { return false }
+    address.countReplacement()
     context.counters.shedConnections.add()
     connection.abort()
     forget(connection)
