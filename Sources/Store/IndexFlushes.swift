@@ -64,10 +64,10 @@ extension IndexThread {
         let id = entry.representation.id
         let value = ResponseRecord.encode(entry.response, key: entry.key.text, representation: id)
         batch.put(.responses, row, value)
-        if let before, before != id { supersedeRecorded(before, &batch) }
+        if let before, before != id, !isReferred(before, by: change.hash) { supersedeRecorded(before, &batch) }
       } else {
         batch.delete(.responses, row)
-        if let before { supersedeRecorded(before, &batch) }
+        if let before, !isReferred(before, by: change.hash) { supersedeRecorded(before, &batch) }
         forgetKeyIfEmpty(change.hash, besides: change.variant)
       }
     }
@@ -79,7 +79,20 @@ extension IndexThread {
     return (try? ResponseRecord.decodeSubject(value.span.bytes))?.representation
   }
 
-  /// A representation lost its response: its data goes now, or when the last user has left.
+  /// Whether a response of this key has the representation, in memory or, where memory says nothing of it, in the index.
+  private func isReferred(_ id: UInt64, by key: KeyHash) -> Bool {
+    if let representation = engine.registry.find(id), engine.keys.refers(key, to: representation) { return true }
+    var found = false
+    try? engine.index.read { reader in
+      reader.scan(.responses, prefix: IndexKey.key(key)) { row, value in
+        guard !found, let variant = IndexKey.variant(row), !engine.keys.overrides(key, variant: variant) else { return }
+        found = (try? ResponseRecord.decode(value))?.representation == id
+      }
+    }
+    return found
+  }
+
+  /// A representation lost its responses: its data goes now, or when the last user has left.
   private func supersedeRecorded(_ id: UInt64, _ batch: inout Operations) {
     batch.put(.doomed, IndexKey.doomed(id, segment: nil), [1])
     if let representation = engine.registry.find(id) {

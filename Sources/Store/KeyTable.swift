@@ -168,6 +168,18 @@ final class KeyTable: Sendable {
     }
   }
 
+  /// Whether a response of the key that is in memory has this representation.
+  func refers(_ hash: KeyHash, to representation: Representation) -> Bool {
+    withShard(hash) { shard in
+      shard.states[hash]?.variants.values.contains { $0?.representation === representation } ?? false
+    }
+  }
+
+  /// Whether memory knows what is, or will be, in a key's row of the index.
+  func overrides(_ hash: KeyHash, variant: UInt64) -> Bool {
+    withShard(hash) { $0.states[hash]?.variants[variant] != nil }
+  }
+
   /// Notes that a variant the index has is to go, whether it is in memory or not.
   func bury(_ key: CacheKey, _ hash: KeyHash, variant: UInt64, where isRemoved: (StoredEntry) -> Bool) -> StoredEntry? {
     withShard(hash) { shard in

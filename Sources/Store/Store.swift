@@ -86,9 +86,9 @@ public final class Store: Sendable {
   }
 
   /// Stores a response under a key. It replaces the one with the same nominated fields and values; if that has another
-  /// representation, it is superseded.
+  /// representation, which no other response has, it is superseded.
   ///
-  /// A representation belongs to one key.
+  /// A representation belongs to one key, and may have several responses under it.
   @discardableResult
   public func add(_ response: StoredResponse, for key: CacheKey, representation: Representation) -> StoredEntry {
     let entry = StoredEntry(key: key, response: response, representation: representation)
@@ -99,7 +99,9 @@ public final class Store: Sendable {
       state.isRecordDirty = true
     }
     let replaced = engine.keys.put(entry, hash)
-    for old in replaced.entries where old.representation !== representation { engine.supersede(old.representation) }
+    for old in replaced.entries where !engine.keys.refers(hash, to: old.representation) {
+      engine.supersede(old.representation)
+    }
     engine.noteChange(representation)
     engine.inbox.noteKeys()
     return entry
@@ -116,11 +118,23 @@ public final class Store: Sendable {
     return updated
   }
 
-  /// Removes one response; its bytes go after the last reader has left. Nothing if it has been replaced.
+  /// Removes a response and others with the same representation; its bytes go after the last reader has left. Nothing if it has been replaced.
   public func remove(_ entry: StoredEntry) {
     let hash = KeyHash(entry.key.text)
     let removed = engine.keys.remove(hash) { $0.representation === entry.representation }
     for old in removed.entries { engine.supersede(old.representation) }
+    engine.inbox.noteKeys()
+  }
+
+  /// Removes one response and no other; its bytes go if none has them then, after the last reader has left.
+  public func removeVariant(_ entry: StoredEntry) {
+    let hash = KeyHash(entry.key.text)
+    let removed = engine.keys.remove(hash) {
+      $0.variant == entry.variant && $0.representation === entry.representation
+    }
+    for old in removed.entries where !engine.keys.refers(hash, to: old.representation) {
+      engine.supersede(old.representation)
+    }
     engine.inbox.noteKeys()
   }
 
