@@ -89,6 +89,31 @@ import Testing
       "9111 §4.3.4 or the other", [[fresh, varies, tag1], [fresh, varies, tag2], ["304", tag2]],
       [.fetched("X: 1"), .fetched("X: 2"), .validated("X: 3", answer: 1)]),
     Row(
+      "9111 §4.1 and is selected by the request from then on",
+      [[fresh, varies, tag1], [fresh, varies, tag2], ["304", tag1]],
+      [
+        .fetched("X: 1"), .fetched("X: 2"), .validated("X: 3"), .stored("X: 3"), .stored("X: 1"),
+        .stored("X: 2", answer: 1),
+      ]),
+    Row(
+      "9111 §4.3.4 a strong tag updates every response that has it",
+      [[fresh, varies, tag1], ["304", tag1], ["304", tag1, "X-New: 1"]],
+      [
+        .fetched("X: 1"), .validated("X: 2"), .validated("X: 3"), .stored("X: 1", has: ["X-New: 1"]),
+        .stored("X: 2", has: ["X-New: 1"]), .stored("X: 3", has: ["X-New: 1"]),
+      ]),
+    Row(
+      "9111 §4.1 one of them replaced leaves the others",
+      [[fresh, varies, tag1], ["304", tag1], [fresh, varies, tag2]],
+      [
+        .fetched("X: 1"), .validated("X: 2"), .fetched("X: 1", "Cache-Control: no-cache"),
+        .stored("X: 1", answer: 2), .stored("X: 2"),
+      ]),
+    Row(
+      "9111 §4.3.4 a 304 that forbids storing leaves nothing for later",
+      [[fresh, varies, tag1], ["304", tag1, "Cache-Control: no-store"], [fresh, varies, tag2]],
+      [.fetched("X: 1"), .validated("X: 2"), .fetched("X: 2", answer: 2)]),
+    Row(
       "9111 §4.3.4 what is chosen stays for its own requests",
       [[fresh, varies, tag1], ["304", tag1, "Cache-Control: max-age=60000"]],
       [.fetched("X: 1"), .validated("X: 2"), .stored("X: 1", has: ["Cache-Control: max-age=60000"])]),
@@ -104,4 +129,18 @@ import Testing
       [.fetched("X: 1"), .fetched("X: 2"), .validated("X: 1", asks: ["If-None-Match: \"v1\"", "X: 1"])]),
   ]
   @Test(arguments: choices) func choice(_ row: Row) throws { try play(row) }
+}
+
+@Suite(.larder(["limits.variants": "2"])) struct LetterFewVariantsTests {
+  static let rows: [Row] = [
+    Row(
+      "9111 §4.1 the newest variant stays",
+      [["Cache-Control: max-age=6000", "Vary: X"]],
+      [.fetched("X: 1"), .fetched("X: 2"), .fetched("X: 3"), .stored("X: 3", answer: 2)]),
+    Row(
+      "9111 §4.1 and so do the bytes that a variant shares with one that goes",
+      [["Cache-Control: max-age=6000", "Vary: X", "ETag: \"v1\""], ["304", "ETag: \"v1\""]],
+      [.fetched("X: 1"), .validated("X: 2"), .validated("X: 3"), .stored("X: 3"), .validated("X: 4"), .stored("X: 4")]),
+  ]
+  @Test(arguments: rows) func row(_ row: Row) throws { try play(row) }
 }

@@ -87,7 +87,7 @@ struct Admission {
       await known(body, response)
       ?? context.store.makeRepresentation(validator: body.validator, total: body.total)
     let entry = context.store.add(response, for: key, representation: representation)
-    await boundVariants()
+    await boundVariants(besides: entry)
     let supply = Supply(entry: entry, parts: parts, source: source)
     // Known as a reader before the fill looks for one.
     let reader = supply.reader(of: ByteSpan(body.lower, body.upper ?? .max))
@@ -110,12 +110,12 @@ struct Admission {
     }?.representation
   }
 
-  /// One key holds a bounded number of variants: the one validated longest ago goes.
-  private func boundVariants() async {
+  /// One key holds a bounded number of variants: of those besides a new one the one validated longest ago goes.
+  func boundVariants(besides new: StoredEntry) async {
     let entries = await context.store.entries(for: key)
     guard entries.count > settings.limits.variants else { return }
-    if let oldest = entries.min(by: { $0.response.responseTime < $1.response.responseTime }) {
-      context.store.remove(oldest)
+    if let oldest = entries.filter({ $0 !== new }).min(by: { $0.response.responseTime < $1.response.responseTime }) {
+      context.store.removeVariant(oldest)
     }
   }
 }

@@ -27,23 +27,39 @@ extension CachedRequest {
   /// A 304 in answer to the tags of several variants: it names the one that answers this request (RFC 9111 §4.3.4).
   func serveChosen(_ answer: OriginAnswer, among choices: [StoredEntry], _ reason: ForwardReason) async -> Attempt {
     answer.exchange.finish()
-    let chosen = freshened(by: answer.head, among: choices.map(\.response), now: answer.responseTime).first
-    guard let chosen else {
+    let indices = freshened(by: answer.head, among: choices.map(\.response), now: answer.responseTime)
+    guard let first = indices.first else {
       // It does not say which: the origin is asked without conditions.
       asksPlainly = true
       return .lookAgain
     }
-    return await serveFreshened(choices[chosen], by: answer, reason)
+    // RFC 9111 §4.3.4: all that have its strong validator are updated.
+    for index in indices.dropFirst() {
+      context.store.update(choices[index], answer.updating(choices[index], for: forwarded.head, context.rules))
+    }
+    return await serveFreshened(choices[first], by: answer, reason) { fresh in
+      // Its bytes are stored once, whoever selects them.
+      let own = context.store.add(
+        chosen(fresh.response, for: forwarded.head), for: key, representation: fresh.representation)
+      await admission.boundVariants(besides: own)
+    }
   }
 
   /// Serves a stored response that a 304 has updated, and keeps it if the 304 allows that.
-  func serveFreshened(_ entry: StoredEntry, by answer: OriginAnswer, _ reason: ForwardReason) async -> Attempt {
+  ///
+  /// - Parameter keep: is called with it in that case.
+  func serveFreshened(
+    _ entry: StoredEntry, by answer: OriginAnswer, _ reason: ForwardReason,
+    keep: (StoredEntry) async -> Void = { _ in }
+  ) async -> Attempt {
     let fresh = context.store.update(entry, answer.updating(entry, for: forwarded.head, context.rules))
+    let isKept = mayStayStored(fresh.response, rules: context.rules)
+    if isKept { await keep(fresh) }
     ownFields = unstorableFields(of: answer.head, rules: context.rules)
     let status = CacheStatus(
       .forwarded(reason, status: 304, collapsed: waitedInVain), ttl: timeToLive(of: fresh))
     let attempt = await serve(fresh, status)
-    if !mayStayStored(fresh.response, rules: context.rules) { context.store.remove(fresh) }
+    if !isKept { context.store.remove(fresh) }
     return attempt
   }
 
