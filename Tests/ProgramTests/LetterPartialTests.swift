@@ -50,6 +50,38 @@ import Testing
       "9110 §14.2 without a validator, from the complete", [["body=0123456789", fresh]],
       [.fetched(text: "0123456789"), range("2-4", "234", "2-4/10")]),
     Row(
+      "9110 §14.1.2 of several the first is beyond the end, on a miss",
+      [["416", "Content-Range: bytes */10"], part("01", "0-1/10", tag)],
+      [
+        .fetched("Range: bytes=20-, 0-1", status: 206, text: "01", says: ["stored"]),
+        .stored("Range: bytes=20-, 0-1", status: 206, text: "01", has: ["Content-Range: bytes 0-1/10"]),
+      ]),
+    Row(
+      "9110 §14.1.2 so are the first two", [["416", "Content-Range: bytes */10"], part("45", "4-5/10", tag)],
+      [
+        .fetched("Range: bytes=20-, 10-11, 4-5", status: 206, text: "45", says: ["stored"]),
+        .stored("Range: bytes=20-, 10-11, 4-5", status: 206, text: "45", has: ["Content-Range: bytes 4-5/10"]),
+      ]),
+    Row(
+      "9110 §15.5.17 a 416 that names no length", [["416"], part("01", "0-1/10", tag)],
+      [
+        .fetched("Range: bytes=20-, 0-1", status: 206, text: "01", says: ["stored"]),
+        .stored("Range: bytes=20-, 0-1", status: 206, text: "01"),
+      ]),
+    Row(
+      "9110 §15.5.17 all of them are, on a miss", [["416", "Content-Range: bytes */10"], whole],
+      [
+        .fetched("Range: bytes=20-, 30-", status: 416, has: ["Content-Range: bytes */10"]),
+        .fetched(text: "0123456789", says: ["stored"]),
+      ]),
+    Row(
+      "9111 §5.2.1.7 only-if-cached and a part", [part("0123", "0-3/10", tag)],
+      [
+        .fetched("Range: bytes=0-3", status: 206, text: "0123"),
+        .stored("Range: bytes=1-2", "Cache-Control: only-if-cached", status: 206, text: "12"),
+        .refused("Cache-Control: only-if-cached"), .refused("Range: bytes=2-4", "Cache-Control: only-if-cached"),
+      ]),
+    Row(
       "9111 §3.3 a part is stored and reused", [part("456", "4-6/10", tag)],
       [.fetched("Range: bytes=4-6", status: 206, text: "456", says: ["stored"]), range("4-6", "456", "4-6/10")]),
     Row(

@@ -185,6 +185,27 @@ import Testing
 
 /// RFC 9111 §4.2.4: disconnected operation, which the operator declares.
 @Suite struct LetterOfflineTests {
+  @Test func ofAPartOnlyThePartIsServed() throws {
+    try withRig { rig in
+      let resource = Representation(PatternBody(seed: 62, size: 1000), fields: [("Cache-Control", "max-age=0")])
+      let origin = try rig.origin { try resource.serve($0) }
+      let folders = try rig.folders()
+      let first = try rig.larder(on: folders)
+      #expect(
+        try RawClient.fetch(origin.url("/"), [("Range", "bytes=0-499")], through: first.port).status == 206)
+      try first.stop()
+      let larder = try rig.larder(["offline": "yes"], on: folders)
+      let inside = try RawClient.fetch(origin.url("/"), [("Range", "bytes=100-199")], through: larder.port)
+      #expect(inside.status == 206 && inside.cacheStatus.contains("detail=offline"))
+      expectBytes(inside.body, resource.body.bytes(100..<200))
+      for fields in [[], [("Range", "bytes=400-599")]] {
+        let beyond = try RawClient.fetch(origin.url("/"), fields, through: larder.port)
+        #expect(beyond.status == 504 && beyond.cacheStatus.contains("detail=offline"))
+      }
+      #expect(origin.requests.count == 1)
+    }
+  }
+
   @Test func whatIsStoredIsServedWhateverItsAge() throws {
     try withRig { rig in
       let lines: [String: String] = [

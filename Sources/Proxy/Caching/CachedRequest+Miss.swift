@@ -32,21 +32,31 @@ extension CachedRequest {
     case .alone: break
     case .leads(let taken): lead = taken
     case .lookAgain: return .lookAgain
+    case .gone: return .answered
     }
     defer { lead?.end() }
     var fields = forwarded.fields
-    var isCut = false
+    /// What is left of several ranges while one of them is asked for.
+    var others: [ByteRange] = []
     if avoidsRanges {
       for name: FieldName in [.range, .ifRange] { fields.remove(name) }
     } else if case .bytes(let ranges) = RangeField.parse(fields, limit: settings.limits.ranges), ranges.count > 1 {
       // Several ranges: the first alone; the others follow as gaps (design: what is asked).
       fields.set(.range, ranges[0].fieldValue)
-      isCut = true
+      others = Array(ranges[1...])
     }
     let choices = offered(siblings)
     if !choices.isEmpty { fields.append(contentsOf: conditionalFields(for: choices.map(\.response))) }
     do {
-      let answer = try await ask(fields)
+      var answer = try await ask(fields)
+      if answer.head.status == 416, !others.isEmpty {
+        others = answer.satisfiable(of: others)
+        if let next = others.first {
+          answer.exchange.finish()
+          fields.set(.range, next.fieldValue)
+          answer = try await ask(fields)
+        }
+      }
       if StaleOccasion.isFailure(answer.head.status),
         let attempt = await serveInsteadOfFailure(stale, reason, status: answer.head.status)
       {
@@ -54,7 +64,7 @@ extension CachedRequest {
         return attempt
       }
       if answer.head.status == 304, !choices.isEmpty { return await serveChosen(answer, among: choices, reason) }
-      return await take(answer, reason, isCut: isCut, lead: lead, stale: stale)
+      return await take(answer, reason, isCut: !others.isEmpty, lead: lead, stale: stale)
     } catch {
       if StaleOccasion.isFailure(error.status),
         let attempt = await serveInsteadOfFailure(stale, reason, status: nil)
@@ -82,6 +92,8 @@ extension CachedRequest {
     case alone
     case leads(Collapser.Lead)
     case lookAgain
+    /// The client has left meanwhile.
+    case gone
   }
 
   /// Whether to go upstream or to wait for who is on the way: once, and not for what could not be shared last time.
@@ -91,12 +103,24 @@ extension CachedRequest {
     let deadline = Deadline.after(seconds: settings.fills.collapseTimeout.inSeconds)
     switch await context.collapser.enter(key, deadline: deadline, loop: transaction.parts.loop) {
     case .leads(let lead): return .leads(lead)
-    case .waited, .slow:
-      hasWaited = true
-      waitedFor = reason
-      return .lookAgain
+    // Who has no condition of its own gets an answer that others can use.
+    case .unanswered where !isConditional && waitsInVain < Self.waitsInVain: waitsInVain += 1
+    case .waited, .unanswered, .slow: hasWaited = true
     }
+    waitedFor = reason
+    guard !Task.isCancelled else {
+      transaction.clientIsGone()
+      return .gone
+    }
+    return .lookAgain
   }
+
+  private var isConditional: Bool {
+    request.fields.contains(.ifNoneMatch) || request.fields.contains(.ifModifiedSince)
+  }
+
+  /// How often a request waits for others whose answers turn out to be for their clients alone.
+  private static let waitsInVain = 3
 
   /// A final response head from the origin: it is stored and served from the store, or relayed.
   ///
@@ -130,8 +154,12 @@ extension CachedRequest {
     case .pass(let refusal):
       // RFC 9111 §4.3.3: the full response is the answer now, so what is stored for the request is out of date.
       if let stale, head.status < 300 { context.store.remove(stale) }
-      context.passMemory.remember(key)
-      lead?.end()
+      if answer.isForOneClient {
+        lead?.endUnanswered()
+      } else {
+        context.passMemory.remember(key)
+        lead?.end()
+      }
       if case .noSpace = refusal { context.log.warning("\(key.text): not stored: \(StoreError.noSpace.explanation)") }
       // RFC 9110 §14.1.2: what the first range comes to says nothing of the others.
       if isCut, head.status == 206 || head.status == 416 {

@@ -139,6 +139,7 @@ extension CachedRequest {
     case .alone: break
     case .leads(let taken): lead = taken
     case .lookAgain: return .lookAgain
+    case .gone: return .answered
     }
     defer { lead?.end() }
     if case .bytes(let ranges) = RangeField.parse(request.fields, limit: settings.limits.ranges), ranges.count == 1 {

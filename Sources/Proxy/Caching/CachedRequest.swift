@@ -19,6 +19,8 @@ final class CachedRequest {
   private(set) lazy var source = FillSource(target: forwarded.target, fields: forwarded.fields)
   /// Whether this request has waited for another's response head already: it waits once only.
   var hasWaited = false
+  /// How often it has waited for a head that was of no use to it.
+  var waitsInVain = 0
   /// Whether the origin's partial answers turned out wrong, so that it is asked for the whole.
   var avoidsRanges = false
   /// Whether the origin is asked without the tags of what is stored, because its answer to them made no sense.

@@ -14,13 +14,15 @@ final class Collapser: Sendable {
     case leads(Lead)
     /// Another request was already on its way; its head is known now, or its lead has ended without one.
     case waited
+    /// The same, but the answer was for the other's client alone and says nothing of the response.
+    case unanswered
     /// The time was over first.
     case slow
   }
 
   private struct Waiter {
     let id: UInt64
-    let continuation: UnsafeContinuation<Bool, Never>
+    let continuation: UnsafeContinuation<Standing, Never>
   }
 
   private struct State {
@@ -43,19 +45,18 @@ final class Collapser: Sendable {
     guard let id else { return .leads(Lead(collapser: self, key: key)) }
     let timer = loop.timer(at: deadline) { [weak self] in self?.release(id, of: key) }
     defer { timer.cancel() }
-    let ended = await withTaskCancellationHandler {
-      await withUnsafeContinuation { (continuation: UnsafeContinuation<Bool, Never>) in
+    return await withTaskCancellationHandler {
+      await withUnsafeContinuation { (continuation: UnsafeContinuation<Standing, Never>) in
         let waits = state.withLock { state in
           guard !Task.isCancelled, state.waiting[key] != nil else { return false }
           state.waiting[key]?.append(Waiter(id: id, continuation: continuation))
           return true
         }
-        if !waits { continuation.resume(returning: true) }
+        if !waits { continuation.resume(returning: .waited) }
       }
     } onCancel: {
       release(id, of: key)
     }
-    return ended ? .waited : .slow
   }
 
   /// Leads for `key`; nil where somebody does so already.
@@ -73,12 +74,12 @@ final class Collapser: Sendable {
       guard let index = state.waiting[key]?.firstIndex(where: { $0.id == id }) else { return nil }
       return state.waiting[key]?.remove(at: index)
     }
-    waiter?.continuation.resume(returning: false)
+    waiter?.continuation.resume(returning: .slow)
   }
 
-  fileprivate func end(_ key: CacheKey) {
+  fileprivate func end(_ key: CacheKey, _ standing: Standing) {
     let waiters = state.withLock { $0.waiting.removeValue(forKey: key) } ?? []
-    for waiter in waiters { waiter.continuation.resume(returning: true) }
+    for waiter in waiters { waiter.continuation.resume(returning: standing) }
   }
 
   /// The right to go upstream first for a key.
@@ -95,9 +96,14 @@ final class Collapser: Sendable {
     deinit { end() }
 
     /// The head is known: whoever waits goes on. Later calls do nothing.
-    func end() {
+    func end() { end(.waited) }
+
+    /// The head is known, and is of no use to whoever waits. Later calls do nothing.
+    func endUnanswered() { end(.unanswered) }
+
+    private func end(_ standing: Standing) {
       guard !isOver.exchange(true, ordering: .acquiringAndReleasing) else { return }
-      collapser.end(key)
+      collapser.end(key, standing)
     }
   }
 }

@@ -24,6 +24,18 @@ struct OriginAnswer {
   /// Whether the request had a condition that a 304 answers (RFC 9110 §15.4.5).
   var isConditional: Bool { asked.fields.contains(.ifNoneMatch) || asked.fields.contains(.ifModifiedSince) }
 
+  /// Whether it answers this client's own conditions or range and says nothing of the response that others would get.
+  var isForOneClient: Bool { head.status == 304 || head.status == 416 }
+
+  /// The ranges that this 416 leaves hope for: those within the length that it names, or all where it names none
+  /// (RFC 9110 §14.1.2, §15.5.17).
+  func satisfiable(of ranges: [ByteRange]) -> [ByteRange] {
+    guard let value = head.fields.first(.contentRange), case .unsatisfied(let total) = ContentRange.parse(value) else {
+      return ranges
+    }
+    return ranges.filter { RangeResolution.resolve([$0], total: total) != .unsatisfiable }
+  }
+
   /// Whether this 304 is about a stored response (RFC 9111 §4.3.4).
   func freshens(_ entry: StoredEntry) -> Bool {
     !freshened(by: head, among: [entry.response], now: responseTime).isEmpty

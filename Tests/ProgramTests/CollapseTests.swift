@@ -1,0 +1,141 @@
+// Requests for one key while the head for the first of them is awaited (RFC 9211 §2.6), and what Cache-Status says.
+import TestSupport
+import Testing
+
+@Suite struct CollapseTests {
+  /// Sends a request that waits for another's head, on a connection of its own.
+  private func follow(_ url: String, through larder: LarderProcess) throws -> RawClient {
+    let client = try RawClient(port: larder.port)
+    try client.send(RawClient.request("GET", url))
+    return client
+  }
+
+  /// What was sent before has been read by the only worker when it has answered these.
+  private func letWorkerRead(_ larder: LarderProcess) throws {
+    for _ in 0..<20 {
+      let client = try RawClient(port: larder.port)
+      try client.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+      _ = try client.response()
+    }
+  }
+
+  @Test("RFC 9211 §2.6: those that wait for another's response head share its response, and say so") func collapsed()
+    throws
+  {
+    try withRig { rig in
+      let gate = rig.gate("head")
+      let origin = try rig.origin { exchange in
+        try gate.pass()
+        try exchange.respond("200 OK", [("Cache-Control", "max-age=600")], body: "shared")
+      }
+      let larder = try rig.larder(["workers": "1"])
+      let leader = try follow(origin.url("/"), through: larder)
+      try gate.waitForArrival()
+      let others = try (0..<3).map { _ in try follow(origin.url("/"), through: larder) }
+      try letWorkerRead(larder)
+      gate.open()
+      #expect(cacheStatus(try leader.response()).contains("fwd=uri-miss"))
+      for other in others {
+        let response = try other.response()
+        #expect(response.text == "shared")
+        #expect(cacheStatus(response).contains("fwd=uri-miss") && cacheStatus(response).contains("collapsed"))
+      }
+      #expect(origin.requests.count == 1)
+    }
+  }
+
+  @Test("RFC 9211 §2.6: a response that cannot be shared is fetched by each that waited, and they say so")
+  func notCollapsed() throws {
+    try withRig { rig in
+      let gate = rig.gate("head")
+      let origin = try rig.origin { exchange in
+        if exchange.index == 0 { try gate.pass() }
+        try exchange.respond("200 OK", [("Cache-Control", "no-store")], body: "own \(exchange.index)")
+      }
+      let larder = try rig.larder(["workers": "1"])
+      let leader = try follow(origin.url("/"), through: larder)
+      try gate.waitForArrival()
+      let other = try follow(origin.url("/"), through: larder)
+      try letWorkerRead(larder)
+      gate.open()
+      #expect(!cacheStatus(try leader.response()).contains { $0.hasPrefix("collapsed") })
+      #expect(cacheStatus(try other.response()).contains("collapsed=?0"))
+      #expect(origin.requests.count == 2)
+    }
+  }
+
+  @Test("RFC 9111 §4.3.3: a 304 to a client's own condition says nothing of what others get: they still share")
+  func notModifiedForOne() throws {
+    try withRig { rig in
+      let first = rig.gate("304")
+      let second = rig.gate("200")
+      let origin = try rig.origin { exchange in
+        if exchange.request.field("If-None-Match") != nil {
+          try first.pass()
+          return try exchange.head("304 Not Modified", [("ETag", "\"v1\"")])
+        }
+        try second.pass()
+        try exchange.respond("200 OK", [("Cache-Control", "max-age=600"), ("ETag", "\"v2\"")], body: "shared")
+      }
+      let larder = try rig.larder(["workers": "1"])
+      let leader = try RawClient(port: larder.port)
+      try leader.send(RawClient.request("GET", origin.url("/"), [("If-None-Match", "\"v1\"")]))
+      try first.waitForArrival()
+      var others = try (0..<3).map { _ in try follow(origin.url("/"), through: larder) }
+      try letWorkerRead(larder)
+      first.open()
+      #expect(try leader.response().status == 304)
+      try second.waitForArrival()
+      // Nor is it remembered for those that come later.
+      others += try (0..<3).map { _ in try follow(origin.url("/"), through: larder) }
+      try letWorkerRead(larder)
+      second.open()
+      for other in others { #expect(try other.response().text == "shared") }
+      #expect(origin.requests.count == 2)
+    }
+  }
+
+  @Test("RFC 9112 §9.6: a half-closed client does not wait for another's response head for ever") func halfClosed()
+    throws
+  {
+    try withRig { rig in
+      let gate = rig.gate("head")
+      let origin = try rig.origin { exchange in
+        try gate.pass()
+        try exchange.respond("200 OK", [("Cache-Control", "max-age=600")], body: "x")
+      }
+      let larder = try rig.larder([
+        "workers": "1", "clients.half_closed_timeout": "100ms", "fills.collapse_timeout": "1h",
+      ])
+      let leader = try follow(origin.url("/"), through: larder)
+      try gate.waitForArrival()
+      let late = try follow(origin.url("/"), through: larder)
+      try letWorkerRead(larder)
+      late.finish()
+      #expect(try late.isEnded())
+      let early = try follow(origin.url("/"), through: larder)
+      early.finish()
+      #expect(try early.isEnded())
+      #expect(try larder.metric("larder_limit_clients_half_closed_timeout_total") == 2)
+      #expect(try larder.metric("larder_clients_gone_total") == 2)
+      #expect(origin.requests.count == 1)
+      gate.open()
+      #expect(try leader.response().text == "x")
+    }
+  }
+
+  @Test("RFC 9211 §2.2, §2.7: a request that is never cached says bypass, and the key is told by a setting")
+  func bypassAndKey() throws {
+    try withRig { rig in
+      let origin = try rig.origin { try $0.respond("200 OK", [("Cache-Control", "max-age=600")], body: "x") }
+      let larder = try rig.larder(["cache.status_key": "yes"])
+      let url = origin.url("/a?b=c")
+      let fields = [("Connection", "Upgrade"), ("Upgrade", "other")]
+      let declined = cacheStatus(try RawClient.fetch(url, fields, through: larder.port))
+      #expect(declined.contains("fwd=bypass") && declined.contains("detail=upgrade"))
+      for _ in 0..<2 {
+        #expect(cacheStatus(try RawClient.fetch(url, through: larder.port)).contains("key=\"\(url)\""))
+      }
+    }
+  }
+}
