@@ -81,6 +81,22 @@ public final class ByteStream {
     }
   }
 
+  /// Hands over the next `count` bytes if so many have come, without waiting; at most 256 KiB.
+  ///
+  /// - Parameter take: returns whether it took them.
+  /// - Returns: false where they are still to be read.
+  public func readAtOnce(_ count: Int, _ take: (RawSpan) -> Bool) -> Bool {
+    core.gather(count) && core.takePending(count, take)
+  }
+
+  /// Has `call` called once, on the loop, when input, its end or the deadline has come, or the stream is closed. So a
+  /// stream can wait without a task, which keeps the memory of its deepest call as long as it lives.
+  ///
+  /// Nobody may read meanwhile.
+  ///
+  /// - Returns: false, and nothing will be called, where something may have come already.
+  public func park(until deadline: Deadline, _ call: @escaping () -> Void) -> Bool { core.park(until: deadline, call) }
+
   /// Whether the connection can be used for another request: open on both sides, and nothing has come unasked.
   public func isIdleClean() -> Bool { core.isIdleClean() }
 

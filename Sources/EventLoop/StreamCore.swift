@@ -31,6 +31,8 @@ final class StreamCore: LoopResource {
   private var event: OpaquePointer?
   /// Whether a receive may bring something; cleared when one brought nothing.
   var isReadable = true
+  /// Whether the last receive brought less than it could, so that nothing was left.
+  var hasTakenAll = false
   /// Whether a send may take something; cleared when one took nothing.
   var isWritable: Bool
   /// Whether the peer has ended its direction.
@@ -50,6 +52,8 @@ final class StreamCore: LoopResource {
   private var sendPeriod: (end: Deadline, moved: Int)?
   private var shutsDownWhenSent = false
   private(set) var reader: Reader?
+  /// Who is to be called instead of a reader, and at the latest when.
+  private var waker: (deadline: Deadline, call: () -> Void)?
   private(set) var writer: Writer?
   private var nextID: UInt64 = 0
   private var timer: TimerEntry?
@@ -103,6 +107,7 @@ final class StreamCore: LoopResource {
     timer = nil
     resumeReader(.closed)
     resumeWriter(.closed)
+    wake()
     loop.confined.remove(self)
   }
 
@@ -134,8 +139,11 @@ final class StreamCore: LoopResource {
     }
     if what & Int16(EV_READ) != 0 {
       isReadable = true
+      hasTakenAll = false
       if reader != nil {
         resumeReader(nil)
+      } else if waker != nil {
+        wake()
       } else if peerGone != nil {
         reportPeerGone()
       }
@@ -180,6 +188,7 @@ final class StreamCore: LoopResource {
       if shutsDownWhenSent { shutdownWrite() }
     }
     guard moved > 0 else { return }
+    if writeFailure == nil { noteSent() }
     spend(moved)
     sendPeriod?.moved += moved
     // Not by the clock: an event just behind the deadline, before the timer has been looked at, must not renew it.
@@ -231,6 +240,24 @@ final class StreamCore: LoopResource {
         return deadline
       }, onCancel: { $0.cancelReader(id) })
     if let failure { throw failure }
+  }
+
+  /// Has `call` called when input, its end or the deadline has come, or the stream is closed; no task waits meanwhile.
+  ///
+  /// - Returns: false, and nothing is called, where something may have come already.
+  func park(until deadline: Deadline, _ call: @escaping () -> Void) -> Bool {
+    checkThread()
+    precondition(reader == nil && waker == nil, "a task reads from a parked stream")
+    guard isOpen, !isReadable, pendingStart == pending.count, !hasEnded, readFailure == nil else { return false }
+    waker = (deadline, call)
+    schedule(deadline)
+    return true
+  }
+
+  private func wake() {
+    guard let call = waker?.call else { return }
+    waker = nil
+    call()
   }
 
   /// Waits until the connection stands or has failed.
@@ -327,7 +354,8 @@ final class StreamCore: LoopResource {
     let now = Deadline.now
     if let reader, reader.deadline <= now { resumeReader(.timedOut) }
     if let writer, writer.deadline <= now { resumeWriter(.timedOut) }
-    schedule(min(reader?.deadline ?? .never, writer?.deadline ?? .never))
+    if let waker, waker.deadline <= now { wake() }
+    schedule(min(reader?.deadline ?? .never, writer?.deadline ?? .never, waker?.deadline ?? .never))
   }
 
   // MARK: Fairness
@@ -347,6 +375,8 @@ final class StreamCore: LoopResource {
   }
 
   private static let bytesPerTurn = 256 << 10
+  /// What a read counts for besides its bytes: many small requests in a row have to let others go first as well.
+  static let readCharge = 64 << 10
 }
 
 private func streamIsReady(_: Int32, what: Int16, context: UnsafeMutableRawPointer?) {

@@ -18,14 +18,19 @@ extension StreamCore {
   func nextInput() -> Input {
     checkThread()
     guard isOpen else { return .failed(.closed) }
-    if pendingStart < pending.count { return .pending }
+    return pendingStart < pending.count ? .pending : receive()
+  }
+
+  /// Receives once what has come into the loop's buffer.
+  private func receive() -> Input {
     if let readFailure { return .failed(readFailure) }
     if hasEnded { return .end }
     while isReadable {
       let buffer = loop.confined.input
       let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
       if count > 0 {
-        spend(count)
+        spend(count + Self.readCharge)
+        hasTakenAll = count < buffer.count
         return .received(count)
       }
       let code = errno
@@ -37,7 +42,7 @@ extension StreamCore {
       }
       switch code {
       case EINTR: continue
-      // Not after a short receive already: a reset right behind the bytes comes with the same edge.
+      // Not after a short receive alone: a reset right behind the bytes comes with the same edge (`noteSent`).
       case EAGAIN: isReadable = false
       default:
         let failure = StreamError(code: code)
@@ -46,6 +51,37 @@ extension StreamCore {
       }
     }
     return .nothing
+  }
+
+  /// Bytes have left since: had the peer's end or a reset come with the bytes last received, it would be known by now.
+  /// So where those were all there were, there is nothing until the next event.
+  func noteSent() {
+    if hasTakenAll, !hasPeerFinished { isReadable = false }
+  }
+
+  /// Whether `count` bytes are pending, after one look whether they have come. More than the loop's buffer never are.
+  func gather(_ count: Int) -> Bool {
+    checkThread()
+    guard isOpen, count <= LoopState.inputBytes else { return false }
+    if pending.count - pendingStart < count, case .received(let more) = receive() {
+      pending.removeFirst(pendingStart)
+      pendingStart = 0
+      pending.append(contentsOf: loop.confined.input[..<more])
+    }
+    return pending.count - pendingStart >= count
+  }
+
+  /// Hands `count` pending bytes to `take`; they stay where it returns false.
+  func takePending(_ count: Int, _ take: (RawSpan) -> Bool) -> Bool {
+    let start = pendingStart
+    let isTaken = pending.withUnsafeBytes { take(UnsafeRawBufferPointer(rebasing: $0[start..<start + count]).bytes) }
+    guard isTaken, isOpen else { return isTaken }
+    pendingStart += count
+    if pendingStart == pending.count {
+      pending = []
+      pendingStart = 0
+    }
+    return true
   }
 
   func consumeReceived(_ count: Int, _ consume: (RawSpan) throws -> Int) throws {
@@ -58,6 +94,7 @@ extension StreamCore {
   }
 
   func consumePending(_ consume: (RawSpan) throws -> Int) throws {
+    spend(Self.readCharge)
     // Taken out, so that a consumer that closes the stream does not change what it reads.
     let bytes = pending
     let start = pendingStart
@@ -77,6 +114,8 @@ extension StreamCore {
       output.count == 0
     else { return false }
     var byte: UInt8 = 0
-    return recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) < 0 && errno == EAGAIN
+    guard recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) < 0, errno == EAGAIN else { return false }
+    isReadable = false
+    return true
   }
 }

@@ -69,6 +69,36 @@ import Testing
     }
   }
 
+  @Test func aResetBehindBytesIsMetThoughAnswersAreWritten() async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      // The first round is answered: from then on the server waits for events, and does not ask.
+      try await pair.client.send([1, 2])
+      #expect(try await pair.server.readSome() == [1, 2])
+      try await pair.server.send([3])
+      #expect(try await pair.client.readSome() == [3])
+      try await pair.client.send([4])
+      pair.client.abort()
+      #expect(try await pair.server.readSome() == [4])
+      _ = await failure { try await pair.server.send([5]) }
+      #expect(await failure { _ = try await pair.server.readSome() } == .reset)
+    }
+  }
+
+  @Test func anEndBehindBytesIsMetThoughAnswersAreWritten() async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      for round in 0..<3 as Range<UInt8> {
+        try await pair.client.send([round])
+        if round == 2 { pair.client.shutdownWrite() }
+        #expect(try await pair.server.readSome() == [round])
+        try await pair.server.send([round])
+        #expect(try await pair.client.readSome() == [round])
+      }
+      #expect(try await pair.server.readSome() == nil)
+    }
+  }
+
   @Test func aResetThatAWriteMeetsIsNoCleanEndForTheReader() async throws {
     try await withBench { bench in
       let pair = try await bench.pair()

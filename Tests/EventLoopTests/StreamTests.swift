@@ -4,6 +4,34 @@ import EventLoop
 import Testing
 
 @Suite struct StreamTests {
+  @Test func whatHasComeIsTakenAtOnceWholeOrNotAtAll() async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      try await pair.client.send([1, 2, 3])
+      // Its first byte is read as a head is; the rest is left over.
+      _ = try await pair.server.read(deadline: .after(seconds: patience)) { _ in 1 }
+      #expect(!pair.server.readAtOnce(3) { _ in true }, "two bytes are no three")
+      try await pair.client.send([4])
+      var seen: [UInt8] = []
+      while seen.isEmpty {
+        _ = pair.server.readAtOnce(3) { bytes in
+          seen = Array(bytes)
+          return false
+        }
+        if seen.isEmpty { await bench.loop.nextTurn() }
+      }
+      #expect(seen == [2, 3, 4])
+      var taken: [UInt8] = []
+      #expect(
+        pair.server.readAtOnce(2) { bytes in
+          taken = Array(bytes)
+          return true
+        })
+      #expect(taken == [2, 3])
+      #expect(try await pair.server.readSome() == [4], "the rest is read as ever")
+    }
+  }
+
   @Test func megabytesComeBackUnchangedThroughAnEcho() async throws {
     try await withBench { bench in
       let pair = try await bench.pair()
@@ -37,6 +65,50 @@ import Testing
       await echo.value
       #expect(received == sent)
       #expect(pair.client.queuedBytes == 0)
+    }
+  }
+
+  @Test func aParkedStreamCallsOnceForInputADeadlineOrItsClose() async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      let calls = Arrivals()
+      let server = pair.server
+      // A wait that ends without input: only then is it known that nothing has come.
+      let look = {
+        _ = await failure { _ = try await server.read(deadline: .after(seconds: 0.01)) { $0.byteCount } }
+      }
+      await look()
+      #expect(server.park(until: .never) { calls.add(server) })
+      try await pair.client.send([1])
+      _ = await calls.next()
+      #expect(!server.park(until: .never) {}, "what has come is to be read first")
+      #expect(try await server.readSome() == [1])
+      await look()
+      #expect(server.park(until: .after(seconds: 0.01)) { calls.add(server) })
+      _ = await calls.next()
+      #expect(server.park(until: .never) { calls.add(server) })
+      server.close()
+      _ = await calls.next()
+      #expect(!server.park(until: .never) {}, "it is closed")
+    }
+  }
+
+  @Test func manySmallReadsInARowLetOthersGoFirst() async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      try await pair.client.send(pattern(4096))
+      var turns = 0
+      var isOver = false
+      let other = bench.spawn {
+        while !isOver {
+          turns += 1
+          await bench.loop.nextTurn()
+        }
+      }
+      for _ in 0..<4096 { _ = try await pair.server.read(deadline: .after(seconds: patience)) { _ in 1 } }
+      isOver = true
+      await other.value
+      #expect(turns >= 4096 / 32)
     }
   }
 
