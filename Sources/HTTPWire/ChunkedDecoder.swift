@@ -82,7 +82,8 @@ struct ChunkedDecoder: Sendable {
       guard offset > 0 else { throw .badChunk("a line without a size") }
       return size
     }
-    guard offset > 0, line.byte(at: offset) == UInt8(ascii: ";") else {
+    // RFC 9110 §5.6.3: a recipient must take BWS for nothing. Our own messages have no extensions, so nobody is misled.
+    guard offset > 0, line.byte(at: offset) == UInt8(ascii: ";") || ASCII.isBlank(line.byte(at: offset)) else {
       throw .badChunk("\(ASCII.description(line.byte(at: offset))) in the size")
     }
     let extensions = line.extracting(offset..<line.byteCount)
@@ -127,11 +128,12 @@ extension ChunkedDecoder {
 
 /// The grammar of chunk extensions (RFC 9112 §7.1.1); their meaning is of no concern here.
 enum ChunkExtensions {
-  /// *( ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] BWS ), from the first semicolon to the line's end.
+  /// *( BWS ";" BWS name [ BWS "=" BWS ( token / quoted-string ) ] ) and BWS, from the size to the line's end.
   static func areValid(_ bytes: RawSpan) -> Bool {
     var offset = 0
     while offset < bytes.byteCount {
-      guard bytes.byte(at: offset) == UInt8(ascii: ";") else { return false }
+      skipBlanks(bytes, &offset)
+      guard offset < bytes.byteCount, bytes.byte(at: offset) == UInt8(ascii: ";") else { return false }
       offset += 1
       skipBlanks(bytes, &offset)
       guard skipToken(bytes, &offset) else { return false }

@@ -144,6 +144,8 @@ enum DifferentialCorpus {
     chunked("RFC 9112 §7.1", "leading zeros", "00005\r\nhello\r\n0\r\n\r\n", isMended: true),
     chunked("RFC 9112 §7.1", "an underscore", "0_5\r\nhello\r\n0\r\n\r\n"),
     chunked("RFC 9112 §7.1.1", "an extension", "5;a=b\r\nhello\r\n0\r\n\r\n", isMended: true),
+    chunked(
+      "RFC 9110 §5.6.3", "whitespace before an extension", "5 \t;a=b\r\nhello\r\n0 ;c\r\n\r\n", isMended: true),
     chunked("RFC 9112 §7.1.1", "a bare LF in an extension", "5;a\nhello\r\n0\r\n\r\n"),
     chunked("RFC 9112 §7.1.1", "a bare CR in an extension", "5;a\rb\r\nhello\r\n0\r\n\r\n"),
     chunked("RFC 9112 §7.1.1", "a quoted line feed", "5;a=\"\n\"\r\nhello\r\n0\r\n\r\n"),

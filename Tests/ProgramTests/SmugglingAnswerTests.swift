@@ -124,6 +124,9 @@ import Testing
         "RFC 9112 §7.1", "chunks with extensions", "Transfer-Encoding: chunked\r\n", "1;x=y\r\na\r\n0\r\n\r\n",
         .gives(200, ["Transfer-Encoding: chunked"], body: "a")),
       row(
+        "RFC 9110 §5.6.3", "whitespace before extensions", "Transfer-Encoding: chunked\r\n",
+        "1 ;x\r\na\r\n0\t; y = z\r\n\r\n", .gives(200, ["Transfer-Encoding: chunked"], body: "a")),
+      row(
         "RFC 9112 §5.1", "a space before a colon is removed", "X-A : b\r\nContent-Length: 1\r\n", "a",
         .gives(200, ["X-A: b"], body: "a")),
       row(

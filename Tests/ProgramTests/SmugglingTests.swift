@@ -222,6 +222,9 @@ private let chunked = "Transfer-Encoding: chunked\r\n"
         "RFC 9112 §7.1.1", "extensions go no further", chunked, method: "POST",
         body: "5;a=b;c=\"d\"\r\nhello\r\n0;e\r\n\r\n", .reaches(["Transfer-Encoding: chunked"], body: "hello")),
       .lines(
+        "RFC 9110 §5.6.3", "nor does whitespace before them", chunked, method: "POST",
+        body: "5 ;a \t; b = c\r\nhello\r\n0\t;e\r\n\r\n", .reaches(["Transfer-Encoding: chunked"], body: "hello")),
+      .lines(
         "RFC 9112 §7.1", "leading zeros of a size", chunked, method: "POST",
         body: "000005\r\nhello\r\n00\r\n\r\n", .reaches(body: "hello")),
       .lines(
