@@ -57,6 +57,14 @@ public func updated(
   return result
 }
 
+/// A stored response as the one that answers `request` too: the origin has chosen it for that by a 304 (RFC 9111 §4.1,
+/// §4.3.4), so that the request selects it from now on.
+public func chosen(_ stored: StoredResponse, for request: RequestHead) -> StoredResponse {
+  var result = stored
+  result.nominated = NominatedField.nominated(by: stored.fields, in: request.fields)
+  return result
+}
+
 /// Whether a stored response may still be stored after a later one has updated it: that may have said `no-store`,
 /// `private`, or `Vary: *` (RFC 9111 §3).
 public func mayStayStored(_ updated: StoredResponse, rules: CacheRules = .standard) -> Bool {
@@ -74,8 +82,11 @@ private let neverUpdated: Set<FieldName> = [
 public enum HeadUpdate: Equatable, Sendable {
   /// It still holds, with these fields.
   case updated(StoredResponse)
-  /// It is to be treated as stale: the representation has changed.
-  case outdated
+  /// The representation has changed, or so it seems: the stored response is out of date from now on, and its next
+  /// validation tells.
+  case outdated(StoredResponse)
+  /// It still holds, and must not stay stored.
+  case forbidden
   /// The response is not a 200 and says nothing.
   case unaffected
 }
@@ -94,8 +105,18 @@ public func updated(
     !response.fields.contains(name) || Set(response.fields.all(name)) == Set(stored.fields.all(name))
       || (name == .contentLength && !stored.fields.contains(name) && hasSameTag)
   }
-  guard isSame else { return .outdated }
+  guard isSame else { return .outdated(outdated(stored, now: responseTime, rules: rules)) }
   let result = updated(
     stored, with: response, to: request, requestTime: requestTime, responseTime: responseTime, rules: rules)
-  return mayStayStored(result, rules: rules) ? .updated(result) : .outdated
+  return mayStayStored(result, rules: rules) ? .updated(result) : .forbidden
+}
+
+/// A stored response that is no longer fresh, whatever it says itself. It keeps its validators and octets: those that
+/// answer HEAD otherwise than GET are many, and a 304 makes it fresh again. Its Age says as much as its lifetime.
+private func outdated(_ stored: StoredResponse, now: Timestamp, rules: CacheRules) -> StoredResponse {
+  let found = freshness(of: stored, now: now, rules: rules)
+  guard found.isFresh else { return stored }
+  var result = stored
+  result.fields.set(.age, FieldValue(found.lifetime))
+  return result
 }

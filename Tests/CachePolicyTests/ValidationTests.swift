@@ -193,6 +193,7 @@ import Testing
     (200, ["ETag: \"b\""], "outdated"), (200, ["ETag: W/\"a\""], "outdated"),
     (200, ["Last-Modified: {-999}"], "updated"), (200, ["Last-Modified: {-998}"], "outdated"),
     (200, ["Content-Length: 10"], "outdated"), (200, ["ETag: \"a\"", "Content-Length: 10"], "outdated"),
+    (200, ["ETag: \"a\"", "Cache-Control: no-store"], "forbidden"),
     (404, ["ETag: \"b\""], "unaffected"), (304, ["ETag: \"b\""], "unaffected"),
   ])
   func updateOrOutdate(_ status: Int, _ lines: [String], _ expected: String) {
@@ -205,7 +206,11 @@ import Testing
       #expect(expected == "updated", "RFC 9111 §4.3.5")
       #expect(after.fields.first("Y")?.string == "2")
       #expect(after.fields.first(.contentLength)?.string == "9")
-    case .outdated: #expect(expected == "outdated", "RFC 9111 §4.3.5")
+    case .outdated(let after):
+      #expect(expected == "outdated", "RFC 9111 §4.3.5")
+      #expect(!freshness(of: after, now: start).isFresh)
+      #expect(after.fields.first(.etag)?.string == "\"a\"")
+    case .forbidden: #expect(expected == "forbidden", "RFC 9111 §5.2.2.5")
     case .unaffected: #expect(expected == "unaffected", "RFC 9111 §4.3.5")
     }
   }

@@ -211,6 +211,19 @@ import Testing
       "9111 §4.3.5 another length: stale", [[fresh], [fresh, "body=0123456789"]],
       [.fetched(), .fetched("Cache-Control: no-cache", method: "HEAD"), .fetched(text: "0123456789")]),
     Row(
+      "9111 §4.3.5 stale is not gone: a 304 makes it fresh again",
+      [[fresh, tag], [fresh, tag, "Content-Length: 7"], ["304", tag]],
+      [
+        .fetched(), .fetched("Cache-Control: no-cache", method: "HEAD"),
+        .validated(asks: ["If-None-Match: \"v1\""], says: ["fwd=stale", "fwd-status=304"]), .stored(),
+      ]),
+    Row(
+      "9111 §4.3.5 a HEAD that forbids storing", [[fresh, tag], ["Cache-Control: no-store", tag], [fresh, tag]],
+      [
+        .fetched(), .fetched("Cache-Control: no-cache", method: "HEAD"),
+        .fetched(omits: ["If-None-Match"]),
+      ]),
+    Row(
       "9111 §4.3.5 a 404 to HEAD says nothing of it", [[fresh], ["404", "Content-Length: 0"]],
       [.fetched(), .fetched("Cache-Control: no-cache", method: "HEAD", status: 404), .stored()]),
     Row(

@@ -9,7 +9,7 @@ import Store
 import Upstream
 
 extension CachedRequest {
-  /// Relays a HEAD, and freshens or removes what is stored by what it says (RFC 9111 §4.3.5).
+  /// Relays a HEAD, and freshens what is stored or makes it stale by what it says (RFC 9111 §4.3.5).
   ///
   /// - Parameter stale: the stored response that would have answered if it were fresh.
   func askHead(_ reason: ForwardReason, stale: StoredEntry? = nil) async -> Attempt {
@@ -46,9 +46,10 @@ extension CachedRequest {
         responseTime: answer.responseTime, rules: context.rules)
       switch update {
       case .updated(let response): context.store.update(entry, response)
-      case .outdated:
+      case .outdated(let response):
         context.log.info("\(key.text): a HEAD tells that the stored response is out of date")
-        context.store.remove(entry)
+        context.store.update(entry, response)
+      case .forbidden: context.store.remove(entry)
       case .unaffected: break
       }
     }
