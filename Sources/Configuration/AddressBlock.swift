@@ -9,10 +9,11 @@ public struct AddressBlock: Hashable, Sendable, CustomStringConvertible {
 
   /// Reads `10.0.0.0/8`, `fc00::/7`, or one address without a prefix length.
   ///
-  /// Bits after the prefix must be zero: `10.1.0.0/8` is more likely a slip than a wish for all of 10.0.0.0/8.
+  /// Bits after the prefix must be zero: `10.1.0.0/8` is more likely a slip than a wish for all of 10.0.0.0/8. A block
+  /// of IPv4-mapped addresses, `::ffff:10.0.0.0/104`, is the IPv4 block that it maps.
   public init?(_ text: String) {
     let slash = text.firstIndex(of: "/")
-    guard let bytes = IPLiteral.parse(text[..<(slash ?? text.endIndex)]) else { return nil }
+    guard var bytes = IPLiteral.parse(text[..<(slash ?? text.endIndex)]) else { return nil }
     let width = bytes.count * 8
     var length = width
     if let slash {
@@ -20,6 +21,8 @@ public struct AddressBlock: Hashable, Sendable, CustomStringConvertible {
       guard let number = SettingText.digits(digits).flatMap({ Int(exactly: $0) }), number <= width else { return nil }
       length = number
     }
+    let plain = Array(Self.unmapped(bytes[...]))
+    if plain.count < bytes.count, length >= width - 32 { (bytes, length) = (plain, length - (width - 32)) }
     self.init(bytes: bytes, prefixLength: length)
     guard addressBytes == bytes else { return nil }
   }

@@ -102,6 +102,9 @@ import Testing
       // RFC 4291 §2.5.5.2: a mapped address is the address that it maps.
       ("10.0.0.0/8", [UInt8](repeating: 0, count: 10) + [255, 255, 10, 1, 1, 1], true),
       ("::/0", [UInt8](repeating: 0, count: 10) + [255, 255, 10, 1, 1, 1], false),
+      ("::ffff:10.0.0.0/104", [10, 1, 1, 1], true), ("::ffff:10.0.0.0/104", [11, 1, 1, 1], false),
+      ("::ffff:10.0.0.0/104", [UInt8](repeating: 0, count: 10) + [255, 255, 10, 1, 1, 1], true),
+      ("::ffff:1.2.3.4", [1, 2, 3, 4], true), ("::ffff:0:0/96", [1, 2, 3, 4], true), ("::/95", [1, 2, 3, 4], false),
       ("10.0.0.0/8", [10, 1, 1], false), ("::/0", [], false),
     ] as [(String, [UInt8], Bool)])
   func contain(_ text: String, _ address: [UInt8], _ isInside: Bool) throws {

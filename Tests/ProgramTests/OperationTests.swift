@@ -155,6 +155,34 @@ import Testing
     }
   }
 
+  /// RFC 4291 §2.5.5.2: an IPv4-mapped address is the IPv4 address, for every rule and in every spelling.
+  @Test func mappedAddressesAreJudgedAsWhatTheyMap() throws {
+    try withRig { rig in
+      let origin = try rig.origin { try $0.respond(body: "x") }
+      let spellings = ["[::ffff:127.0.0.1]", "[::FFFF:7f00:1]", "[0:0:0:0:0:ffff:127.0.0.1]", "127.0.0.1"]
+      let refusing = [
+        ["access.allow_loopback": "no"], ["access.denied_networks": "[127.0.0.0/8]"],
+        ["access.denied_networks": "[\"::ffff:127.0.0.0/104\"]"], ["listen": "[0.0.0.0:0]"],
+      ]
+      for settings in refusing {
+        let larder = try rig.larder(settings.merging(["tunnels.connect_ports": "[\(origin.port)]"]) { $1 })
+        for host in spellings {
+          let url = "http://\(host):\(origin.port)/"
+          #expect(try RawClient.fetch(url, through: larder.port).status == 403, "\(host), \(settings)")
+          let client = try RawClient(port: larder.port)
+          try client.send("CONNECT \(host):\(origin.port) HTTP/1.1\r\nHost: \(host):\(origin.port)\r\n\r\n")
+          #expect(try client.response(to: "CONNECT").status == 403, "CONNECT to \(host), \(settings)")
+        }
+      }
+      #expect(origin.requests.isEmpty)
+      let allowing = try rig.larder()
+      for (number, host) in spellings.enumerated() {
+        #expect(try RawClient.fetch("http://\(host):\(origin.port)/", through: allowing.port).status == 200)
+        #expect(origin.requests.count == number + 1)
+      }
+    }
+  }
+
   @Test func tooManyConnectionsAreShedAndTheRestServed() throws {
     try withRig { rig in
       let origin = try rig.origin { try $0.respond(body: "x") }
