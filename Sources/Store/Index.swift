@@ -201,7 +201,7 @@ final class Index: @unchecked Sendable {
       var isOpen = true
       defer { if isOpen { mdb_txn_abort(transaction) } }
       for batch in batches {
-        try batch.forEach { operation in try apply(operation, transaction) }
+        try batch.scan { try apply($0, $1, $2, $3, transaction) }
       }
       guard allowsCommit() else { throw IndexError(code: EIO) }
       isOpen = false
@@ -216,34 +216,44 @@ final class Index: @unchecked Sendable {
       var isOpen = true
       defer { if isOpen { mdb_txn_abort(transaction) } }
       let reader = IndexReader(transaction: transaction, handles: handles, rows: nil, damage: damage)
-      try body(reader) { batch in try batch.forEach { try apply($0, transaction) } }
+      try body(reader) { batch in try batch.scan { try apply($0, $1, $2, $3, transaction) } }
       isOpen = false
       try Index.check(mdb_txn_commit(transaction))
     }
   }
 
-  private func apply(_ operation: Operations.Operation, _ transaction: OpaquePointer) throws {
-    switch operation {
-    case .put(let table, let key, let value):
-      let sealed = RowSeal.seal(table, key: key, value: value)
-      let code = Index.withValue(key) { key in
-        Index.withValue(sealed) { value in mdb_put(transaction, handles[Int(table.rawValue)], &key, &value, 0) }
-      }
-      try Index.check(code)
-    case .delete(let table, let key):
-      let code = Index.withValue(key) { mdb_del(transaction, handles[Int(table.rawValue)], &$0, nil) }
+  private func apply(
+    _ kind: Operations.Kind, _ table: Table, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer,
+    _ transaction: OpaquePointer
+  ) throws(IndexError) {
+    let handle = handles[Int(table.rawValue)]
+    var row = Index.value(key)
+    switch kind {
+    case .put:
+      // The value is written where it is to stand, with its seal behind it.
+      var place = MDB_val(mv_size: value.count + RowSeal.size, mv_data: nil)
+      try Index.check(mdb_put(transaction, handle, &row, &place, UInt32(MDB_RESERVE)))
+      let sealed = UnsafeMutableRawBufferPointer(start: place.mv_data, count: place.mv_size)
+      sealed.copyMemory(from: value)
+      let sum = RowSeal.sum(table, key: key, value: value)
+      sealed.storeBytes(of: sum.littleEndian, toByteOffset: value.count, as: UInt64.self)
+    case .delete:
+      let code = mdb_del(transaction, handle, &row, nil)
       if code != MDB_NOTFOUND { try Index.check(code) }
-    case .deletePrefix(let table, let prefix):
-      try deletePrefix(table, prefix, transaction)
+    case .deletePrefix:
+      try deletePrefix(handle, key, transaction)
     }
   }
 
-  private func deletePrefix(_ table: Table, _ prefix: [UInt8], _ transaction: OpaquePointer) throws(IndexError) {
+  private func deletePrefix(
+    _ handle: MDB_dbi, _ prefix: UnsafeRawBufferPointer, _ transaction: OpaquePointer
+  ) throws(IndexError) {
     var cursor: OpaquePointer?
-    try Index.check(mdb_cursor_open(transaction, handles[Int(table.rawValue)], &cursor))
+    try Index.check(mdb_cursor_open(transaction, handle, &cursor))
     defer { mdb_cursor_close(cursor) }
     var value = MDB_val()
-    var code = Index.withValue(prefix) { mdb_cursor_get(cursor, &$0, &value, MDB_SET_RANGE) }
+    var first = Index.value(prefix)
+    var code = mdb_cursor_get(cursor, &first, &value, MDB_SET_RANGE)
     while code == 0 {
       var key = MDB_val()
       try Index.check(mdb_cursor_get(cursor, &key, &value, MDB_GET_CURRENT))
@@ -259,8 +269,12 @@ final class Index: @unchecked Sendable {
 
   static func withValue<Result>(_ bytes: [UInt8], _ body: (inout MDB_val) -> Result) -> Result {
     bytes.withUnsafeBytes { pointer in
-      var value = MDB_val(mv_size: pointer.count, mv_data: UnsafeMutableRawPointer(mutating: pointer.baseAddress))
+      var value = value(pointer)
       return body(&value)
     }
+  }
+
+  private static func value(_ bytes: UnsafeRawBufferPointer) -> MDB_val {
+    MDB_val(mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
   }
 }

@@ -27,7 +27,11 @@ extension IndexThread {
           waiting.insert(lower)
           continue
         }
-        batch.put(.extents, IndexKey.extent(id, lower), ExtentRecord.encode(extent))
+        batch.put(.extents) {
+          IndexKey.put(extent: lower, of: id, into: &$0)
+        } value: {
+          ExtentRecord.encode(extent, into: &$0)
+        }
         state.segments[number]?.dirtyGeneration = generation
         needsFile = state.body == .file
       }
@@ -38,9 +42,17 @@ extension IndexThread {
       let record = RepresentationRecord(
         validator: representation.validator, total: state.total, isPacked: state.body == .memory,
         presentBytes: state.presentBytes, touched: state.touched, complete: state.complete)
-      batch.put(.representations, IndexKey.representation(id), record.encoded())
+      batch.put(.representations) {
+        IndexKey.put(representation: id, into: &$0)
+      } value: {
+        record.encode(into: &$0)
+      }
       let row = UsageRecord(lastUse: wallSeconds(), allocated: state.allocated, key: key)
-      batch.put(.usage, IndexKey.representation(id), row.encoded())
+      batch.put(.usage) {
+        IndexKey.put(representation: id, into: &$0)
+      } value: {
+        row.encode(into: &$0)
+      }
       state.isRecordDirty = !waiting.isEmpty
       state.isRecorded = true
       allocated = state.allocated
@@ -57,14 +69,22 @@ extension IndexThread {
 
   /// Encodes what changed of keys.
   func flushKeys(_ batch: inout Operations) {
-    for (change, entry) in engine.keys.takeChanges(generation: gathering.generation) {
-      let row = IndexKey.response(change.hash, variant: change.variant)
-      let before = recordedRepresentation(row)
+    let changes = engine.keys.takeChanges(generation: gathering.generation)
+    guard !changes.isEmpty else { return }
+    let rows = changes.map { IndexKey.response($0.change.hash, variant: $0.change.variant) }
+    let recorded = recordedRepresentations(rows)
+    for (place, (change, entry)) in changes.enumerated() {
+      let (row, before) = (rows[place], recorded?[place])
       if let entry {
         let id = entry.representation.id
-        let value = ResponseRecord.encode(entry.response, key: entry.key.text, representation: id)
-        batch.put(.responses, row, value)
-        if let before, before != id, !isReferred(before, by: change.hash) { supersedeRecorded(before, &batch) }
+        batch.put(.responses) {
+          $0.append(contentsOf: row)
+        } value: {
+          ResponseRecord.encode(entry.response, key: entry.key.text, representation: id, into: &$0)
+        }
+        if let before, before != id, !isReferred(before, by: change.hash) {
+          supersedeRecorded(before, &batch)
+        }
       } else {
         batch.delete(.responses, row)
         if let before, !isReferred(before, by: change.hash) { supersedeRecorded(before, &batch) }
@@ -73,10 +93,14 @@ extension IndexThread {
     }
   }
 
-  /// The representation that the index has under a response's row.
-  func recordedRepresentation(_ row: [UInt8]) -> UInt64? {
-    guard let value = try? engine.index.read({ $0.get(.responses, row) }) else { return nil }
-    return (try? ResponseRecord.decodeSubject(value.span.bytes))?.representation
+  /// The representation that the index has under each response's row; from one snapshot, for one costs as much as a
+  /// look-up.
+  private func recordedRepresentations(_ rows: [[UInt8]]) -> [UInt64?]? {
+    try? engine.index.read { reader in
+      rows.map { row in
+        reader.get(.responses, row).flatMap { try? ResponseRecord.decodeSubject($0.span.bytes) }?.representation
+      }
+    }
   }
 
   /// Whether a response of this key has the representation, in memory or, where memory says nothing of it, in the index.

@@ -53,14 +53,22 @@ enum IndexKey {
   static func representation(_ id: UInt64) -> [UInt8] {
     var key: [UInt8] = []
     key.reserveCapacity(16)
-    key.putKey(id)
+    put(representation: id, into: &key)
     return key
   }
 
+  static func put(representation id: UInt64, into key: inout [UInt8]) { key.putKey(id) }
+
   static func extent(_ id: UInt64, _ lower: UInt64) -> [UInt8] {
-    var key = representation(id)
-    key.putKey(lower)
+    var key: [UInt8] = []
+    key.reserveCapacity(16)
+    put(extent: lower, of: id, into: &key)
     return key
+  }
+
+  static func put(extent lower: UInt64, of id: UInt64, into key: inout [UInt8]) {
+    key.putKey(id)
+    key.putKey(lower)
   }
 
   static func pack(_ number: UInt32) -> [UInt8] {

@@ -29,6 +29,7 @@ final class IndexThread {
   var packs: PackStore
   var usage = UsageTable()
   private let boot: String
+  private var lastBatchBytes = 0
   private var round: UInt64 = 1
 
   init(engine: Engine, generation: UInt64, boot: String, packs: consuming PackStore) {
@@ -207,7 +208,9 @@ final class IndexThread {
   func flush(_ content: Inbox.Content) {
     round += 1
     engine.round.set(round)
-    var batch = Operations()
+    // As many as the last time, or a few more: a batch that grows step by step is copied again and again.
+    var batch = Operations(capacity: lastBatchBytes + lastBatchBytes / 8)
+    defer { lastBatchBytes = batch.bytes.count }
     noteUses(content.used, &batch)
     for extent in content.released where extent.pack != 0 { packs.release(extent.pack, length: extent.length) }
     for deletion in content.deletions { delete(deletion, &batch) }
@@ -300,7 +303,7 @@ final class IndexThread {
     for (extent, bytes) in parts {
       let place = try packs.append(
         id: representation.id, lower: extent.lower, checksum: extent.checksum, bytes: bytes)
-      if let file = packs.file { gathering.packs[place.pack] = file }
+      if gathering.packs[place.pack] == nil, let file = packs.file { gathering.packs[place.pack] = file }
       var inMemoryOnly: UInt64 = 0
       let isPlaced = representation.state.withLock { state -> Bool in
         guard state.body == .memory, let now = state.segments[0]?.extent(beginningAt: extent.lower),

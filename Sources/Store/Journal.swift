@@ -44,13 +44,11 @@ final class Journal {
 
   /// Adds one batch: after a kill it is there as a whole or not at all.
   func append(_ operations: Operations) throws(SystemError) {
-    var frame: [UInt8] = []
-    frame.reserveCapacity(operations.bytes.count + 16)
-    frame.put(UInt64(operations.bytes.count))
-    frame.put(operations.bytes.withUnsafeBytes { checksum($0) })
-    frame.append(contentsOf: operations.bytes)
-    try Journal.write(frame, descriptor, offset, calls)
-    offset += UInt64(frame.count)
+    var header: [UInt8] = []
+    header.put((UInt64(operations.bytes.count), operations.bytes.withUnsafeBytes { checksum($0) }))
+    try Journal.write(header, descriptor, offset, calls)
+    try Journal.write(operations.bytes, descriptor, offset + UInt64(header.count), calls)
+    offset += UInt64(header.count + operations.bytes.count)
   }
 
   /// The batches of a journal written since this boot; nil when there is none that may be used.

@@ -201,10 +201,11 @@ final class KeyTable: Sendable {
         let changes = shard.changes
         shard.changes = []
         return changes.map { change in
-          if let state = shard.states[change.hash], state.isLoaded || state.removedBelow == 0 {
-            shard.states[change.hash]?.dirtyGeneration = generation
+          guard let index = shard.states.index(forKey: change.hash) else { return (change, nil) }
+          if shard.states.values[index].isLoaded || shard.states.values[index].removedBelow == 0 {
+            shard.states.values[index].dirtyGeneration = generation
           }
-          return (change, shard.states[change.hash]?.variants[change.variant] ?? nil)
+          return (change, shard.states.values[index].variants[change.variant] ?? nil)
         }
       }
       taken += part

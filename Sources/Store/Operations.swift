@@ -4,7 +4,7 @@
 ///
 /// The batch is encoded as it is built: what the journal writes needs no further work.
 struct Operations: Sendable {
-  private enum Kind: UInt8 {
+  enum Kind: UInt8 {
     case put = 1
     case delete = 2
     case deletePrefix = 3
@@ -14,27 +14,53 @@ struct Operations: Sendable {
 
   init() {}
 
+  /// An empty batch with room for so many bytes.
+  init(capacity: Int) { bytes.reserveCapacity(capacity) }
+
   init(bytes: [UInt8]) { self.bytes = bytes }
 
   var isEmpty: Bool { bytes.isEmpty }
 
-  mutating func put(_ table: Table, _ key: [UInt8], _ value: [UInt8]) { append(.put, table, key, value) }
+  mutating func put(_ table: Table, _ key: [UInt8], _ value: [UInt8]) {
+    put(table) {
+      $0.append(contentsOf: key)
+    } value: {
+      $0.append(contentsOf: value)
+    }
+  }
 
-  mutating func delete(_ table: Table, _ key: [UInt8]) { append(.delete, table, key, []) }
+  /// Puts a row whose key and value are appended by the closures, which append only.
+  mutating func put(_ table: Table, key: (inout [UInt8]) -> Void, value: (inout [UInt8]) -> Void) {
+    append(.put, table, key: key, value: value)
+  }
+
+  mutating func delete(_ table: Table, _ key: [UInt8]) {
+    append(.delete, table, key: { $0.append(contentsOf: key) }, value: { _ in })
+  }
 
   /// Deletes every row whose key begins with `prefix`.
-  mutating func delete(_ table: Table, prefix: [UInt8]) { append(.deletePrefix, table, prefix, []) }
+  mutating func delete(_ table: Table, prefix: [UInt8]) {
+    append(.deletePrefix, table, key: { $0.append(contentsOf: prefix) }, value: { _ in })
+  }
 
   mutating func append(_ other: Operations) { bytes.append(contentsOf: other.bytes) }
 
-  private mutating func append(_ kind: Kind, _ table: Table, _ key: [UInt8], _ value: [UInt8]) {
-    bytes.append(kind.rawValue)
-    bytes.append(table.rawValue)
-    bytes.put(UInt16(key.count))
-    bytes.put(UInt32(value.count))
-    bytes.append(contentsOf: key)
-    bytes.append(contentsOf: value)
+  /// Kind, table, the key's count in 16 bits and the value's in 32, then both.
+  private mutating func append(
+    _ kind: Kind, _ table: Table, key: (inout [UInt8]) -> Void, value: (inout [UInt8]) -> Void
+  ) {
+    let start = bytes.count
+    bytes.put(UInt64(0))
+    key(&bytes)
+    let valueStart = bytes.count
+    value(&bytes)
+    let keyCount = UInt64(valueStart - start - Self.headerSize)
+    let header =
+      UInt64(kind.rawValue) | UInt64(table.rawValue) << 8 | keyCount << 16 | UInt64(bytes.count - valueStart) << 32
+    bytes.withUnsafeMutableBytes { $0.storeBytes(of: header.littleEndian, toByteOffset: start, as: UInt64.self) }
   }
+
+  private static let headerSize = 8
 
   /// One change.
   enum Operation: Equatable {
@@ -45,22 +71,36 @@ struct Operations: Sendable {
 
   /// Reads the changes back, in order; a batch that cannot be read whole throws before the first bad one.
   func forEach(_ body: (Operation) throws -> Void) throws {
-    var reader = RecordReader()
-    let span = bytes.span.bytes
-    while reader.offset < span.byteCount {
-      let rawKind: UInt8 = try reader.number(span)
-      let rawTable: UInt8 = try reader.number(span)
-      let keyCount: UInt16 = try reader.number(span)
-      let valueCount: UInt32 = try reader.number(span)
-      guard let kind = Kind(rawValue: rawKind), let table = Table(rawValue: rawTable) else {
-        throw RecordError.invalid("unknown operation")
-      }
-      let key = try reader.take(Int(keyCount), span)
-      let value = try reader.take(Int(valueCount), span)
+    try scan { kind, table, key, value in
       switch kind {
-      case .put: try body(.put(table, key: key, value: value))
-      case .delete: try body(.delete(table, key: key))
-      case .deletePrefix: try body(.deletePrefix(table, prefix: key))
+      case .put: try body(.put(table, key: Array(key), value: Array(value)))
+      case .delete: try body(.delete(table, key: Array(key)))
+      case .deletePrefix: try body(.deletePrefix(table, prefix: Array(key)))
+      }
+    }
+  }
+
+  /// The same without copies: key and value are valid during the call only.
+  func scan(
+    _ body: (_ kind: Kind, _ table: Table, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) throws ->
+      Void
+  ) throws {
+    try bytes.withUnsafeBytes { all in
+      var offset = 0
+      while offset < all.count {
+        guard all.count - offset >= Self.headerSize else { throw RecordError.truncated }
+        let header = UInt64(littleEndian: all.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+        guard let kind = Kind(rawValue: UInt8(truncatingIfNeeded: header)),
+          let table = Table(rawValue: UInt8(truncatingIfNeeded: header >> 8))
+        else { throw RecordError.invalid("unknown operation") }
+        let keyCount = Int(header >> 16 & 0xFFFF)
+        let valueCount = Int(header >> 32)
+        let start = offset + Self.headerSize
+        guard all.count - start >= keyCount + valueCount else { throw RecordError.truncated }
+        offset = start + keyCount + valueCount
+        try body(
+          kind, table, UnsafeRawBufferPointer(rebasing: all[start..<start + keyCount]),
+          UnsafeRawBufferPointer(rebasing: all[start + keyCount..<offset]))
       }
     }
   }

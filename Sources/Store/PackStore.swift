@@ -92,18 +92,18 @@ struct PackStore: ~Copyable {
   /// Writes what was laid out. Where it throws, this pack takes no more, and its unwritten items must be laid out again.
   mutating func writeTail() throws(SystemError) {
     guard !tail.isEmpty, let file else { return }
-    let bytes = tail
-    tail = []
     let calls = self.calls
     let offset = flushed
-    let outcome = bytes.withUnsafeBytes { pointer -> Result<Void, SystemError> in
+    let outcome = tail.withUnsafeBytes { pointer -> Result<Void, SystemError> in
       do throws(SystemError) {
         return .success(try calls.write(pointer, to: file.descriptor, at: offset))
       } catch {
         return .failure(error)
       }
     }
-    flushed += UInt64(bytes.count)
+    flushed += UInt64(tail.count)
+    // Its memory is kept: to get and to touch it anew costs more than the copies into it.
+    tail.removeAll(keepingCapacity: true)
     if case .failure(let error) = outcome {
       self.file = nil
       throw error

@@ -8,6 +8,14 @@ enum RecordError: Error, Equatable {
 }
 
 extension [UInt8] {
+  mutating func put(_ byte: UInt8) { append(byte) }
+
+  /// Numbers behind each other, in one piece.
+  mutating func put(_ numbers: (UInt64, UInt64)) {
+    let numbers = (numbers.0.littleEndian, numbers.1.littleEndian)
+    Swift.withUnsafeBytes(of: numbers) { append(contentsOf: $0) }
+  }
+
   mutating func put<Number: FixedWidthInteger>(_ number: Number) {
     Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0) }
   }

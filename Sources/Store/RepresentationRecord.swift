@@ -2,8 +2,22 @@
 import HTTPMessage
 import Spans
 
+/// A record that is the value of a row.
+protocol RowRecord {
+  /// Appends the record; nothing else of `bytes` is touched.
+  func encode(into bytes: inout [UInt8])
+}
+
+extension RowRecord {
+  func encoded() -> [UInt8] {
+    var bytes: [UInt8] = []
+    encode(into: &bytes)
+    return bytes
+  }
+}
+
 /// The facts of a representation.
-struct RepresentationRecord: Equatable, Sendable {
+struct RepresentationRecord: RowRecord, Equatable, Sendable {
   static let version: UInt8 = 1
 
   var validator: Validator
@@ -15,12 +29,10 @@ struct RepresentationRecord: Equatable, Sendable {
   var touched: SpanSet
   var complete: SpanSet
 
-  func encoded() -> [UInt8] {
-    var bytes: [UInt8] = []
+  func encode(into bytes: inout [UInt8]) {
     bytes.put(RepresentationRecord.version)
     bytes.put(UInt8((isPacked ? 1 : 0) | (total == nil ? 0 : 2)))
-    bytes.put(total ?? 0)
-    bytes.put(presentBytes)
+    bytes.put((total ?? 0, presentBytes))
     switch validator {
     case .none: bytes.put(UInt8(0))
     case .strongTag(let tag), .weakTag(let tag):
@@ -35,12 +47,8 @@ struct RepresentationRecord: Equatable, Sendable {
     }
     for set in [touched, complete] {
       bytes.put(UInt32(set.count))
-      for span in set.spans {
-        bytes.put(span.lower)
-        bytes.put(span.upper)
-      }
+      for span in set.spans { bytes.put((span.lower, span.upper)) }
     }
-    return bytes
   }
 
   static func decode(_ bytes: RawSpan) throws(RecordError) -> RepresentationRecord {
@@ -86,7 +94,7 @@ struct RepresentationRecord: Equatable, Sendable {
 }
 
 /// What eviction needs to know of a representation.
-struct UsageRecord: Equatable, Sendable {
+struct UsageRecord: RowRecord, Equatable, Sendable {
   static let version: UInt8 = 1
 
   /// Seconds since 1970.
@@ -95,14 +103,10 @@ struct UsageRecord: Equatable, Sendable {
   var allocated: UInt64
   var key: KeyHash
 
-  func encoded() -> [UInt8] {
-    var bytes: [UInt8] = []
+  func encode(into bytes: inout [UInt8]) {
     bytes.put(UsageRecord.version)
-    bytes.put(lastUse)
-    bytes.put(allocated)
-    bytes.put(key.high)
-    bytes.put(key.low)
-    return bytes
+    bytes.put((lastUse, allocated))
+    bytes.put((key.high, key.low))
   }
 
   static func decode(_ bytes: RawSpan) throws(RecordError) -> UsageRecord {
@@ -124,12 +128,15 @@ enum ExtentRecord {
   static func encode(_ extent: Extent) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(21)
+    encode(extent, into: &bytes)
+    return bytes
+  }
+
+  static func encode(_ extent: Extent, into bytes: inout [UInt8]) {
     bytes.put(version)
     bytes.put(extent.length)
     bytes.put(extent.checksum)
-    bytes.put(extent.pack)
-    bytes.put(extent.packOffset)
-    return bytes
+    bytes.put(UInt64(extent.pack) | UInt64(extent.packOffset) << 32)
   }
 
   static func decode(_ bytes: RawSpan, lower: UInt64) throws(RecordError) -> Extent {

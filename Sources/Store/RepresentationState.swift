@@ -172,7 +172,8 @@ struct RepresentationState {
       segment.put(extent)
       segment.wasUsed = true
     }
-    checked[number, default: 0] |= Self.stretch(lower)
+    // A small body's segment is never forgotten without its buffer.
+    if body == .file { checked[number, default: 0] |= Self.stretch(lower) }
     touched.insert(ByteSpan(number, number + 1))
     dirty.insert(lower)
     removed.remove(lower)

@@ -4,7 +4,8 @@ import HTTPMessage
 
 /// Encodes and decodes stored responses. Decoding trusts nothing: a row may have been written by anything.
 enum ResponseRecord {
-  static let version: UInt8 = 1
+  /// Version 1 had each name and each value counted.
+  static let version: UInt8 = 2
 
   /// What a row says.
   struct Decoded {
@@ -15,7 +16,11 @@ enum ResponseRecord {
 
   static func encode(_ response: StoredResponse, key: String, representation: UInt64) -> [UInt8] {
     var bytes: [UInt8] = []
-    bytes.reserveCapacity(64 + key.utf8.count + response.fields.serialized.count * 2)
+    encode(response, key: key, representation: representation, into: &bytes)
+    return bytes
+  }
+
+  static func encode(_ response: StoredResponse, key: String, representation: UInt64, into bytes: inout [UInt8]) {
     bytes.put(version)
     bytes.put(representation)
     bytes.put(key)
@@ -23,49 +28,58 @@ enum ResponseRecord {
     bytes.put(response.reason)
     bytes.put(response.requestTime.seconds)
     bytes.put(response.responseTime.seconds)
-    bytes.put(UInt32(response.fields.count))
-    for (name, value) in response.fields {
-      bytes.put(name.spelling)
-      bytes.put(counted: value.bytes)
-    }
+    bytes.put(counted: response.fields.serialized)
     put(response.nominated, into: &bytes)
-    return bytes
   }
 
   /// Whose response it is, without the response.
   static func decodeSubject(_ bytes: RawSpan) throws(RecordError) -> (key: String, representation: UInt64) {
     var reader = RecordReader()
-    return try subject(&reader, bytes)
+    let (_, key, representation) = try subject(&reader, bytes)
+    return (key, representation)
   }
 
   private static func subject(
     _ reader: inout RecordReader, _ bytes: RawSpan
-  ) throws(RecordError) -> (key: String, representation: UInt64) {
-    try reader.version(bytes, is: version)
+  ) throws(RecordError) -> (version: UInt8, key: String, representation: UInt64) {
+    let written: UInt8 = try reader.number(bytes)
+    guard (1...version).contains(written) else { throw .unknownVersion(written) }
     let representation: UInt64 = try reader.number(bytes)
-    return (try reader.text(bytes), representation)
+    return (written, try reader.text(bytes), representation)
   }
 
   static func decode(_ bytes: RawSpan) throws(RecordError) -> Decoded {
     var reader = RecordReader()
-    let (key, representation) = try subject(&reader, bytes)
+    let (written, key, representation) = try subject(&reader, bytes)
     let status: UInt16 = try reader.number(bytes)
     let reason = try reader.text(bytes)
     let requestTime: Int64 = try reader.number(bytes)
     let responseTime: Int64 = try reader.number(bytes)
-    let fieldCount: UInt32 = try reader.number(bytes)
-    var fields = Fields()
-    for _ in 0..<fieldCount {
-      guard let name = FieldName(try reader.text(bytes)), let value = FieldValue(bytes: try reader.counted(bytes))
-      else { throw .invalid("field") }
-      fields.append(name, value)
-    }
+    let fields = written == 1 ? try countedFields(&reader, bytes) : try wholeFields(&reader, bytes)
     let nominated = try nominated(&reader, bytes)
     try reader.end(bytes)
     let response = StoredResponse(
       status: Int(status), reason: reason, fields: fields, requestTime: Timestamp(seconds: requestTime),
       responseTime: Timestamp(seconds: responseTime), nominated: nominated)
     return Decoded(key: key, representation: representation, response: response)
+  }
+
+  private static func wholeFields(_ reader: inout RecordReader, _ bytes: RawSpan) throws(RecordError) -> Fields {
+    let section = try reader.counted(bytes)
+    let fields = Fields(serialized: section.span.bytes)
+    guard let fields else { throw .invalid("fields") }
+    return fields
+  }
+
+  private static func countedFields(_ reader: inout RecordReader, _ bytes: RawSpan) throws(RecordError) -> Fields {
+    let count: UInt32 = try reader.number(bytes)
+    var fields = Fields()
+    for _ in 0..<count {
+      guard let name = FieldName(try reader.text(bytes)), let value = FieldValue(bytes: try reader.counted(bytes))
+      else { throw .invalid("field") }
+      fields.append(name, value)
+    }
+    return fields
   }
 
   /// A hash of the nominated fields and values. A collision would only make one variant replace another.

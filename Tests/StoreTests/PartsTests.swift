@@ -135,6 +135,22 @@ private func batches(_ bytes: [UInt8], _ generation: UInt64, _ boot: String) -> 
     #expect(decoded.response == response && decoded.key == "http://a/" && decoded.representation == 12)
   }
 
+  @Test func aResponseOfTheFirstVersionIsReadAsWell() throws {
+    let response = response("x", nominated: [.init(name: "accept", value: [1, 2])])
+    let now = ResponseRecord.encode(response, key: "http://a/", representation: 12)
+    let section = response.fields.serialized
+    let start = try #require(now.firstRange(of: section)).lowerBound - 4
+    var before = Array(now[..<start])
+    before[0] = 1
+    before.put(UInt32(response.fields.count))
+    for (name, value) in response.fields {
+      before.put(name.spelling)
+      before.put(counted: value.bytes)
+    }
+    before += now[(start + 4 + section.count)...]
+    #expect(try reading(before, ResponseRecord.decode).response == response)
+  }
+
   /// Every kind of record, as a function that reads bytes.
   private var records: [(bytes: [UInt8], decode: (RawSpan) throws -> Void)] {
     [
@@ -164,8 +180,8 @@ private func batches(_ bytes: [UInt8], _ generation: UInt64, _ boot: String) -> 
       let long = bytes + [0]
       #expect(throws: RecordError.self) { try reading(long, decode) }
       var other = bytes
-      other[0] = 2
-      #expect(throws: RecordError.unknownVersion(2)) { try reading(other, decode) }
+      other[0] += 1
+      #expect(throws: RecordError.unknownVersion(other[0])) { try reading(other, decode) }
     }
   }
 
