@@ -7,16 +7,36 @@ import HTTPWire
 
 /// One connection to an origin, used by one exchange at a time.
 final class UpstreamConnection {
-  let origin: Origin
+  fileprivate unowned let host: UpstreamHost
   let stream: ByteStream
   var parser: ResponseHeadParser
   /// Whether an exchange was completed on it before: only then may it have died unnoticed.
   var isReused = false
 
-  init(origin: Origin, stream: ByteStream, limits: HeadLimits) {
-    self.origin = origin
+  fileprivate init(host: UpstreamHost, stream: ByteStream, limits: HeadLimits) {
+    self.host = host
     self.stream = stream
     parser = ResponseHeadParser(limits: limits)
+  }
+}
+
+/// The idle connections of one origin, how many are in use, and who waits for one.
+private final class UpstreamHost {
+  var idle: [(connection: UpstreamConnection, since: Deadline)] = []
+  var inUse = 0
+  var waiting: [UpstreamWaiter] = []
+}
+
+private final class UpstreamWaiter {
+  var continuation: UnsafeContinuation<Bool, Never>?
+  var timer: LoopTimer?
+
+  func resume(_ granted: Bool) -> Bool {
+    guard let continuation else { return false }
+    self.continuation = nil
+    timer?.cancel()
+    continuation.resume(returning: granted)
+    return true
   }
 }
 
@@ -30,27 +50,7 @@ public final class ConnectionPool {
   public let counters: UpstreamCounters
   private let resolver: Resolver
   private let check: DestinationCheck
-  private var hosts: [Origin: Host] = [:]
-
-  /// The idle connections of one origin, how many are in use, and who waits for one.
-  private struct Host {
-    var idle: [(connection: UpstreamConnection, since: Deadline)] = []
-    var inUse = 0
-    var waiting: [Waiter] = []
-  }
-
-  private final class Waiter {
-    var continuation: UnsafeContinuation<Bool, Never>?
-    var timer: LoopTimer?
-
-    func resume(_ granted: Bool) -> Bool {
-      guard let continuation else { return false }
-      self.continuation = nil
-      timer?.cancel()
-      continuation.resume(returning: granted)
-      return true
-    }
-  }
+  private var hosts: [Origin: UpstreamHost] = [:]
 
   public init(
     loop: EventLoop, resolver: Resolver, settings: Settings, counters: UpstreamCounters,
@@ -67,14 +67,15 @@ public final class ConnectionPool {
   ///
   /// - Parameter fresh: asks for a new connection, after a kept one has died.
   func take(_ origin: Origin, fresh: Bool) async throws(UpstreamError) -> UpstreamConnection {
-    if !fresh, let kept = takeIdle(origin) { return kept }
-    try await admit(origin)
+    let host = host(origin)
+    if !fresh, let kept = takeIdle(host) { return kept }
+    try await admit(to: host, origin)
     do {
       let stream = try await connect(origin)
       counters.connections.add()
-      return UpstreamConnection(origin: origin, stream: stream, limits: settings.headLimits)
+      return UpstreamConnection(host: host, stream: stream, limits: settings.headLimits)
     } catch {
-      leave(origin)
+      leave(host)
       throw error
     }
   }
@@ -82,32 +83,32 @@ public final class ConnectionPool {
   /// Gives a connection back after a complete exchange; it is kept for the next one.
   func give(back connection: UpstreamConnection) {
     connection.isReused = true
-    let origin = connection.origin
-    leave(origin)
-    guard hosts[origin, default: Host()].idle.count < settings.upstream.idlePerHost else {
+    let host = connection.host
+    leave(host)
+    guard host.idle.count < settings.upstream.idlePerHost else {
       connection.stream.close()
       return
     }
-    hosts[origin, default: Host()].idle.append((connection, .after(seconds: settings.upstream.idleTimeout.inSeconds)))
+    host.idle.append((connection, .after(seconds: settings.upstream.idleTimeout.inSeconds)))
   }
 
   /// Ends a connection whose exchange was not completed.
   func drop(_ connection: UpstreamConnection) {
     connection.stream.close()
-    leave(connection.origin)
+    leave(connection.host)
   }
 
   /// Closes idle connections whose time is over; all of them when the worker shuts down.
   public func closeIdle(all: Bool = false) {
     let now = Deadline.after(seconds: 0)
-    for origin in Array(hosts.keys) {
-      hosts[origin]?.idle.removeAll { kept in
+    for host in hosts.values {
+      host.idle.removeAll { kept in
         guard all || kept.since < now || !kept.connection.stream.isIdleClean() else { return false }
         kept.connection.stream.close()
         return true
       }
-      if let host = hosts[origin], host.idle.isEmpty, host.inUse == 0, host.waiting.isEmpty { hosts[origin] = nil }
     }
+    hosts = hosts.filter { !$0.value.idle.isEmpty || $0.value.inUse > 0 || !$0.value.waiting.isEmpty }
   }
 
   /// Whether exchanges that could be done without may have so many connections now: nobody waits for one, and at least
@@ -120,10 +121,17 @@ public final class ConnectionPool {
   /// Whether somebody waits for a connection to the origin.
   public func isCrowded(_ origin: Origin) -> Bool { hosts[origin]?.waiting.isEmpty == false }
 
-  private func takeIdle(_ origin: Origin) -> UpstreamConnection? {
-    while let kept = hosts[origin]?.idle.popLast() {
+  private func host(_ origin: Origin) -> UpstreamHost {
+    if let known = hosts[origin] { return known }
+    let new = UpstreamHost()
+    hosts[origin] = new
+    return new
+  }
+
+  private func takeIdle(_ host: UpstreamHost) -> UpstreamConnection? {
+    while let kept = host.idle.popLast() {
       if kept.connection.stream.isIdleClean() {
-        hosts[origin, default: Host()].inUse += 1
+        host.inUse += 1
         return kept.connection
       }
       kept.connection.stream.close()
@@ -132,33 +140,33 @@ public final class ConnectionPool {
   }
 
   /// Waits for one of the connections allowed to this origin.
-  private func admit(_ origin: Origin) async throws(UpstreamError) {
-    if hosts[origin, default: Host()].inUse < settings.upstream.connectionsPerHost {
-      hosts[origin, default: Host()].inUse += 1
+  private func admit(to host: UpstreamHost, _ origin: Origin) async throws(UpstreamError) {
+    if host.inUse < settings.upstream.connectionsPerHost {
+      host.inUse += 1
       return
     }
-    let waiter = Waiter()
+    let waiter = UpstreamWaiter()
     let granted = await withUnsafeContinuation { (continuation: UnsafeContinuation<Bool, Never>) in
       waiter.continuation = continuation
-      hosts[origin, default: Host()].waiting.append(waiter)
+      host.waiting.append(waiter)
       let carried = LoopConfined(waiter)
       waiter.timer = loop.timer(at: .after(seconds: settings.upstream.headTimeout.inSeconds)) {
         _ = carried.value.resume(false)
       }
     }
     guard granted else {
-      hosts[origin]?.waiting.removeAll { $0 === waiter }
+      host.waiting.removeAll { $0 === waiter }
       throw .busy(origin)
     }
   }
 
   /// One connection less in use: the first in the queue takes its place.
-  private func leave(_ origin: Origin) {
-    while let waiter = hosts[origin]?.waiting.first {
-      hosts[origin]?.waiting.removeFirst()
+  private func leave(_ host: UpstreamHost) {
+    while let waiter = host.waiting.first {
+      host.waiting.removeFirst()
       if waiter.resume(true) { return }
     }
-    hosts[origin, default: Host()].inUse -= 1
+    host.inUse -= 1
   }
 
   /// A connection for a tunnel: neither kept nor counted against the origin's limit.

@@ -123,7 +123,9 @@ public final class Exchange {
         throw .malformed(request.origin, error)
       }
       decoder = BodyDecoder(framing: responseFraming, limits: pool.settings.chunkLimits)
-      keepsOpen = head.keepsConnectionOpen && BodyFraming.isCertain(head, to: request.head.method)
+      // Where there is content its end is certain, or there would be no framing.
+      let isCertain = responseFraming != .none || BodyFraming.isCertain(head, to: request.head.method)
+      keepsOpen = isCertain && head.keepsConnectionOpen
       return head
     }
   }
@@ -184,6 +186,19 @@ public final class Exchange {
       if let pieceError { throw pieceError }
       throw UpstreamError(error, origin: request.origin, seconds: seconds)
     }
+  }
+
+  /// Hands over the body of known length if all of it has come, without waiting. The exchange is complete then.
+  ///
+  /// - Parameter take: returns whether it took the body, which is valid during the call only.
+  /// - Returns: false where the body is still to be read.
+  public func takeWholeBody(upTo most: Int, _ take: (RawSpan) -> Bool) -> Bool {
+    guard let connection, case .length(let count) = responseFraming, count > 0, count <= UInt64(max(0, most)),
+      decoder?.remaining == count, connection.stream.readAtOnce(Int(count), take)
+    else { return false }
+    decoder = BodyDecoder(framing: .none)
+    pool.counters.bodyBytes.add(count)
+    return true
   }
 
   /// Whether the whole response has been read.
