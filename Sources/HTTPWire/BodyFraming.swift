@@ -71,6 +71,11 @@ public enum BodyFraming: Hashable, Sendable {
 enum ContentLength {
   /// The number, nil without a field. Several values are one when they are the same digits.
   static func parse(_ fields: Fields) -> Result<UInt64?, WireError> {
+    guard let first = fields.first(.contentLength) else { return .success(nil) }
+    // As it is nearly always: one line of digits.
+    if fields.count(of: .contentLength) == 1, let number = first.decimal, number <= UInt64(Int64.max) {
+      return .success(number)
+    }
     var agreed: ArraySlice<UInt8>?
     for value in fields.all(.contentLength) {
       for part in value.bytes.split(separator: ASCII.comma, omittingEmptySubsequences: false) {
