@@ -110,7 +110,7 @@ extension IndexThread {
     try? engine.index.read { reader in
       reader.scan(.responses, prefix: IndexKey.key(key)) { row, value in
         guard !found, let variant = IndexKey.variant(row), !engine.keys.overrides(key, variant: variant) else { return }
-        found = (try? ResponseRecord.decode(value))?.representation == id
+        found = (try? ResponseRecord.decodeSubject(value))?.representation == id
       }
     }
     return found

@@ -15,8 +15,12 @@ final class ClientConnection {
   private var isIdle = true
   private var served = 0
   private var current: Transaction?
-  /// What serves this connection.
+  /// What serves this connection; nil while it is idle.
   var task: Task<Void, Never>?
+  /// Begins to serve the connection again when it was idle.
+  var resume: () -> Void = {}
+  /// When the wait for a request is over; nil while none is waited for.
+  private var waitEnd: Deadline?
   private var patience: LoopTimer?
   /// Where the connection stands among those of its address.
   let address: ClientAddress
@@ -30,21 +34,36 @@ final class ClientConnection {
     parser = RequestHeadParser(limits: parts.context.settings.headLimits)
   }
 
-  /// Serves requests until the connection ends.
-  func serve() async {
-    let most = parts.context.settings.clients.requestsPerConnection
-    defer {
-      stream.close()
-      task = nil
+  enum Service {
+    case ended
+    /// There was no request for a while: `resume` is called when something happens.
+    case idle
+  }
+
+  /// Serves requests until the connection ends, or is idle.
+  func serve() async -> Service {
+    while await serveRequests() == .idle {
+      if stream.park(until: waitEnd ?? .now, { [unowned self] in resume() }) {
+        task = nil
+        return .idle
+      }
     }
+    stream.close()
+    task = nil
+    return .ended
+  }
+
+  private func serveRequests() async -> Service {
+    let most = parts.context.settings.clients.requestsPerConnection
     while true {
       let head: RequestHead
       switch await readHead() {
       case .request(let received): head = received
-      case .ended: return
+      case .idle: return .idle
+      case .ended: return .ended
       case .refused(let status, let reason):
         await refuse(status: status, reason: reason)
-        return
+        return .ended
       }
       served += 1
       isIdle = false
@@ -55,6 +74,7 @@ final class ClientConnection {
       defer {
         current = nil
         patience?.cancel()
+        patience = nil
       }
       if served == most {
         parts.context.counters.limits.add(.requestsPerConnection)
@@ -67,17 +87,17 @@ final class ClientConnection {
       switch transaction.disposition {
       case .keepOpen:
         // The response may have begun before the drain did.
-        if parts.context.isDraining { return }
+        if parts.context.isDraining { return .ended }
         isIdle = true
         address.beginWait(self)
-      case .close: return
+      case .close: return .ended
       case .cutOff:
         // A client that does not take the rest has ended the connection itself.
         try? await transaction.response.flush()
-        return
+        return .ended
       case .linger:
         await linger()
-        return
+        return .ended
       }
     }
   }
@@ -105,6 +125,8 @@ final class ClientConnection {
 
   private enum Received {
     case request(RequestHead)
+    /// Nothing has come for a while.
+    case idle
     case ended
     case refused(status: Int, reason: String)
   }
@@ -112,7 +134,9 @@ final class ClientConnection {
   /// Reads one request head, each byte of it against a deadline (slow senders are not waited for).
   private func readHead() async -> Received {
     let times = parts.context.clientTimes
-    var deadline = Deadline.after(seconds: served == 0 ? times.head : times.idle)
+    let end = waitEnd ?? .after(seconds: served == 0 ? times.head : times.idle)
+    waitEnd = end
+    var deadline = min(end, .after(seconds: Self.idleSeconds))
     var hasBegun = false
     var head: RequestHead?
     do {
@@ -134,6 +158,8 @@ final class ClientConnection {
     } catch let error as WireError {
       parts.context.counters.count(error)
       return .refused(status: error.status, reason: error.explanation)
+    } catch StreamError.timedOut where parser.isEmpty && .now < end {
+      return .idle
     } catch StreamError.timedOut where parser.isEmpty {
       parts.context.counters.limits.add(served == 0 ? .headTimeout : .idleTimeout)
       return .ended
@@ -144,6 +170,7 @@ final class ClientConnection {
       return .ended
     }
     guard let head else { return .ended }
+    waitEnd = nil
     return .request(head)
   }
 
@@ -178,6 +205,8 @@ final class ClientConnection {
     }
   }
 
+  /// A connection without a request for so long gives back what its task holds.
+  private static let idleSeconds = 0.25
   private static let lingerSeconds = 2.0
   private static let lingerBytes = 4 << 20
 }

@@ -83,17 +83,22 @@ actor Worker: LoopBound {
     let connection = ClientConnection(
       stream: stream.value, address: table.address(stream.value.peer.addressBytes), parts: parts)
     table.add(connection)
-    let task = spawn { [self] in
-      await connection.serve()
-      ended(connection)
-    }
-    connection.task = task
+    // A cycle of references until the connection has ended.
+    let carried = LoopConfined(connection)
+    connection.resume = { [weak self] in self?.assumeIsolated { $0.serve(carried) } }
+    serve(carried)
     // The peer's leaving is noticed while the request waits for something else.
     stream.value.onPeerGone { end in
       switch end {
-      case .reset: task.cancel()
+      case .reset: connection.task?.cancel()
       case .finished: connection.clientHasFinished()
       }
+    }
+  }
+
+  private func serve(_ carried: LoopConfined<ClientConnection>) {
+    carried.value.task = spawn { [self] in
+      if case .ended = await carried.value.serve() { ended(carried.value) }
     }
   }
 
@@ -135,6 +140,7 @@ actor Worker: LoopBound {
   }
 
   private func ended(_ connection: ClientConnection) {
+    connection.resume = {}
     forget(connection)
     guard table.isEmpty else { return }
     for continuation in drained { continuation.resume() }
