@@ -55,6 +55,11 @@ public final class DigestCheck: Sendable {
     if !stated.isEmpty { memory.hear(stated, of: representation.id) }
   }
 
+  /// Whether anything is stated that a representation with this response could be compared with.
+  public func concerns(_ response: StoredResponse, _ representation: Representation) -> Bool {
+    !Statements.all(in: response.fields, rules: rules).isEmpty || !memory.heard(of: representation.id).isEmpty
+  }
+
   /// Compares a representation whose fill has ended, if it is complete, a digest is known, and it was not done before.
   ///
   /// - Parameter key: the key that it is stored under.

@@ -74,21 +74,28 @@ struct Admission {
   struct Admitted {
     let entry: StoredEntry
     let supply: Supply
-    /// Keeps the fill going as long as it is held.
-    let reader: Reader
+    /// Keeps the fill going as long as it is held; nil where there is none, because all of the body is there.
+    let reader: Reader?
   }
 
-  /// Stores the response and begins the fill of its body.
+  /// Stores the response and begins the fill of its body; a small body that came whole with its head is stored as well.
   func store(_ answer: OriginAnswer, _ body: IncomingBody) async -> Admitted {
     let response = StoredResponse(
       storing: answer.head, to: answer.asked, requestTime: answer.requestTime, responseTime: answer.responseTime,
       rules: context.rules)
+    let stored = await context.store.entries(for: key)
+    let known = known(among: stored, body, response)
     let representation =
-      await known(body, response)
-      ?? context.store.makeRepresentation(validator: body.validator, total: body.total)
+      known ?? context.store.makeRepresentation(validator: body.validator, total: body.total)
+    // Before anybody can learn of it: nobody else reads or fills it yet.
+    let isWhole = known == nil && takeWhole(body, of: answer.exchange, into: representation)
     let entry = context.store.add(response, for: key, representation: representation)
-    await boundVariants(besides: entry)
+    if stored.count >= settings.limits.variants { await boundVariants(besides: entry) }
     let supply = Supply(entry: entry, parts: parts, source: source)
+    if isWhole {
+      supply.noteWhole()
+      return Admitted(entry: entry, supply: supply, reader: nil)
+    }
     // Known as a reader before the fill looks for one.
     let reader = supply.reader(of: ByteSpan(body.lower, body.upper ?? .max))
     supply.begin(
@@ -101,13 +108,27 @@ struct Admission {
 
   /// The representation that is stored already under the same strong validator: its bytes are the same ones
   /// (RFC 9111 §3.4), and none of them is fetched again.
-  private func known(_ body: IncomingBody, _ response: StoredResponse) async -> Representation? {
+  private func known(
+    among stored: [StoredEntry], _ body: IncomingBody, _ response: StoredResponse
+  ) -> Representation? {
     guard body.validator.isStrong else { return nil }
-    return await context.store.entries(for: key).first { entry in
+    return stored.first { entry in
       entry.response.nominated == response.nominated && entry.representation.validator == body.validator
         && (body.total == nil || entry.representation.total == body.total) && !entry.representation.isSuperseded
         && entry.response.fields.combined(.contentEncoding) == response.fields.combined(.contentEncoding)
     }?.representation
+  }
+
+  /// Stores a small body that has come with its head: that is the whole fill.
+  private func takeWhole(_ body: IncomingBody, of exchange: Exchange, into representation: Representation) -> Bool {
+    guard body.lower == 0, body.upper == body.total,
+      exchange.takeWholeBody(
+        upTo: settings.cache.smallBody,
+        { bytes in representation.takeWhole(bytes, reservation: body.reservation) })
+    else { return false }
+    context.fills.counters.begun.add()
+    exchange.finish()
+    return true
   }
 
   /// One key holds a bounded number of variants: of those besides a new one the one validated longest ago goes.
