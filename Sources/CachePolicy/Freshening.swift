@@ -114,7 +114,7 @@ public func updated(
 /// A stored response that is no longer fresh, whatever it says itself. It keeps its validators and octets: those that
 /// answer HEAD otherwise than GET are many, and a 304 makes it fresh again. Its Age says as much as its lifetime.
 private func outdated(_ stored: StoredResponse, now: Timestamp, rules: CacheRules) -> StoredResponse {
-  let found = freshness(of: stored, now: now, rules: rules)
+  let found = ReuseTerms(stored, rules: rules).freshness(at: now)
   guard found.isFresh else { return stored }
   var result = stored
   result.fields.set(.age, FieldValue(found.lifetime))

@@ -85,8 +85,8 @@ extension Representation {
     let pin = token.map { Pin(self, token: $0) }
     switch step {
     case .ready(let bytes): return bytes.count == Int(clamping: span.count) ? (bytes, pin) : nil
-    case .probe(let file, let window):
-      guard window == span, isResident(file, window) else { return nil }
+    case .probe(let file, let window, let isNew):
+      guard window == span, isResident(file, window, isNew: isNew) else { return nil }
       return (.file(file, offset: window.lower, count: Int(window.count)), pin)
     case .load, .bringIn, .absent: return nil
     }
