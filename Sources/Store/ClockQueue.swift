@@ -10,9 +10,32 @@ final class ClockQueue: Sendable {
   }
 
   private struct State {
-    var members: [Member] = []
+    /// In pieces: a loop thread adds to it, and must not move many weak references at once when it grows or shrinks.
+    var chunks: [[Member]] = []
+    /// The first member of the first chunk that has not been taken out.
     var next = 0
     var total = 0
+
+    mutating func append(_ member: Member) {
+      if chunks.isEmpty || chunks[chunks.count - 1].count == Self.chunkSize {
+        chunks.append([])
+        chunks[chunks.count - 1].reserveCapacity(Self.chunkSize)
+      }
+      chunks[chunks.count - 1].append(member)
+    }
+
+    mutating func takeFirst() -> Member? {
+      guard let first = chunks.first, next < first.count else { return nil }
+      let member = first[next]
+      next += 1
+      if next == Self.chunkSize {
+        chunks.removeFirst()
+        next = 0
+      }
+      return member
+    }
+
+    private static let chunkSize = 1024
   }
 
   private let state = Mutex(State())
@@ -33,7 +56,7 @@ final class ClockQueue: Sendable {
   /// Puts a part in line that now takes `size`, and makes room. Must be called without a representation's lock.
   func enter(_ representation: Representation, part: UInt64, size: Int) {
     state.withLock { state in
-      state.members.append(Member(representation: representation, part: part))
+      state.append(Member(representation: representation, part: part))
       state.total += size
     }
     shrink()
@@ -43,21 +66,14 @@ final class ClockQueue: Sendable {
   func shrink() {
     for _ in 0..<32 {
       let member = state.withLock { state -> Member? in
-        guard state.total > limit, state.next < state.members.count else { return nil }
-        let member = state.members[state.next]
-        state.next += 1
-        if state.next > 1024, state.next * 2 > state.members.count {
-          state.members.removeFirst(state.next)
-          state.next = 0
-        }
-        return member
+        state.total > limit ? state.takeFirst() : nil
       }
       guard let member else { return }
       guard let representation = member.representation else { continue }
       if let freed = release(representation, member.part) {
         state.withLock { $0.total -= freed }
       } else {
-        state.withLock { $0.members.append(member) }
+        state.withLock { $0.append(member) }
       }
     }
   }

@@ -203,13 +203,20 @@ final class Registry: Sendable {
     let identity: UInt
   }
 
-  private let references = Mutex<[UInt64: Reference]>([:])
+  /// In parts, so that none is so large that its growth would hold a loop up.
+  private final class Lane: Sendable {
+    let references = Mutex<[UInt64: Reference]>([:])
+  }
 
-  func find(_ id: UInt64) -> Representation? { references.withLock { $0[id]?.representation } }
+  private let lanes: [Lane] = (0..<64).map { _ in Lane() }
+
+  private func lane(_ id: UInt64) -> Lane { lanes[Int(id % UInt64(lanes.count))] }
+
+  func find(_ id: UInt64) -> Representation? { lane(id).references.withLock { $0[id]?.representation } }
 
   /// The object of this number, made if there is none.
   func find(_ id: UInt64, orMake make: () -> Representation) -> Representation {
-    references.withLock { references in
+    lane(id).references.withLock { references in
       if let found = references[id]?.representation { return found }
       let made = make()
       references[id] = Reference(representation: made, identity: UInt(bitPattern: ObjectIdentifier(made)))
@@ -220,13 +227,15 @@ final class Registry: Sendable {
   /// Drops the entry of an object that is about to go, but not that of another one made since. Looks at no object: the
   /// last reference to one must not be dropped in here.
   func forget(_ id: UInt64, _ identity: UInt) {
-    references.withLock { references in
+    lane(id).references.withLock { references in
       if let reference = references[id], reference.identity == identity { references[id] = nil }
     }
   }
 
   /// Those that are in use, for eviction.
-  func all() -> [Representation] { references.withLock { $0.values.compactMap(\.representation) } }
+  func all() -> [Representation] {
+    lanes.flatMap { lane in lane.references.withLock { $0.values.compactMap(\.representation) } }
+  }
 }
 
 /// Open pack files, for reading.

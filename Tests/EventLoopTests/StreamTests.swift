@@ -74,16 +74,15 @@ import Testing
       let calls = Arrivals()
       let server = pair.server
       // A wait that ends without input: only then is it known that nothing has come.
-      let look = {
-        _ = await failure { _ = try await server.read(deadline: .after(seconds: 0.01)) { $0.byteCount } }
-      }
-      await look()
+      #expect(
+        await failure { _ = try await server.read(deadline: .after(seconds: 0.01)) { $0.byteCount } } == .timedOut)
       #expect(server.park(until: .never) { calls.add(server) })
       try await pair.client.send([1])
       _ = await calls.next()
       #expect(!server.park(until: .never) {}, "what has come is to be read first")
       #expect(try await server.readSome() == [1])
-      await look()
+      #expect(
+        await failure { _ = try await server.read(deadline: .after(seconds: 0.01)) { $0.byteCount } } == .timedOut)
       #expect(server.park(until: .after(seconds: 0.01)) { calls.add(server) })
       _ = await calls.next()
       #expect(server.park(until: .never) { calls.add(server) })
