@@ -39,7 +39,7 @@ public func updated(
   _ stored: StoredResponse, with response: ResponseHead, to request: RequestHead, requestTime: Timestamp,
   responseTime: Timestamp, rules: CacheRules = .standard
 ) -> StoredResponse {
-  var incoming = StoredResponse.storableFields(of: response.fields, rules)
+  var incoming = StoredResponse.storableFields(of: response.fields, ResponseCacheControl(response.fields, rules))
   incoming.removeAll { name, _ in
     neverUpdated.contains(name) || (response.status == 206 && (name == .contentType || name.isOfPartsOnly))
   }
@@ -51,7 +51,7 @@ public func updated(
   result.fields.removeAll { name, _ in replaced.contains(name) }
   result.fields.append(contentsOf: incoming)
   // What the new response forbids to store goes, wherever it came from.
-  result.fields = StoredResponse.storableFields(of: result.fields, rules)
+  result.fields = StoredResponse.storableFields(of: result.fields, ResponseCacheControl(result.fields, rules))
   let known = Dictionary(stored.nominated.map { ($0.name, $0) }) { first, _ in first }
   result.nominated = NominatedField.nominated(by: result.fields, in: request.fields).map { known[$0.name] ?? $0 }
   return result

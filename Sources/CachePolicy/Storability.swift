@@ -46,18 +46,40 @@ public enum RefusalReason: String, CaseIterable, Sendable {
 public func storability(
   of response: ResponseHead, to request: RequestHead, now: Timestamp, rules: CacheRules = .standard
 ) -> Storability {
+  switch storing(response, to: request, requestTime: now, responseTime: now, rules: rules) {
+  case .store: .store
+  case .refuse(let reason): .refuse(reason)
+  }
+}
+
+/// The answer of `storing`.
+public enum StoringDecision: Sendable {
+  /// What to keep, and what it says of its reuse.
+  case store(StoredResponse, ReuseTerms)
+  case refuse(RefusalReason)
+}
+
+/// The same as `storability`, with what comes of it: a response is read once.
+public func storing(
+  _ response: ResponseHead, to request: RequestHead, requestTime: Timestamp, responseTime: Timestamp,
+  rules: CacheRules = .standard
+) -> StoringDecision {
   if let reason = refusal(of: request) { return .refuse(reason) }
   let control = ResponseCacheControl(response.fields, rules)
   if let reason = refusal(of: response, control, to: request, rules) { return .refuse(reason) }
-  let stored = StoredResponse(storing: response, to: request, requestTime: now, responseTime: now, rules: rules)
+  let stored = StoredResponse(
+    storing: response, control, to: request, requestTime: requestTime, responseTime: responseTime)
   guard isMarkedCacheable(response, control) else { return .refuse(.noFreshness) }
   // What has come stale may be asked for as it is, by a client that accepts it or where the origin fails (§4.2.4).
-  let state = ReuseTerms(stored, control, rules: rules).freshness(at: now)
+  let terms = ReuseTerms(stored, control, rules: rules)
+  let state = terms.freshness(at: responseTime)
   let outlives = [control.staleWhileRevalidate, control.staleIfError].contains { $0.map { $0 > 0 } == true }
   let isReusable = (state.lifetime > 0 || outlives) && !control.requiresValidation
   // RFC 9111 §3, last note: what can be neither served nor validated is not worth storing.
-  guard isReusable || validator(of: stored.fields, responseTime: now) != .none else { return .refuse(.notReusable) }
-  return .store
+  guard isReusable || validator(of: stored.fields, responseTime: responseTime) != .none else {
+    return .refuse(.notReusable)
+  }
+  return .store(stored, terms)
 }
 
 private func refusal(of request: RequestHead) -> RefusalReason? {

@@ -35,7 +35,17 @@ public struct StoredResponse: Equatable, Sendable {
     storing response: ResponseHead, to request: RequestHead, requestTime: Timestamp, responseTime: Timestamp,
     rules: CacheRules = .standard
   ) {
-    var fields = StoredResponse.storableFields(of: response.fields, rules)
+    self.init(
+      storing: response, ResponseCacheControl(response.fields, rules), to: request, requestTime: requestTime,
+      responseTime: responseTime)
+  }
+
+  /// The same where the directives have been read already.
+  init(
+    storing response: ResponseHead, _ control: ResponseCacheControl, to request: RequestHead, requestTime: Timestamp,
+    responseTime: Timestamp
+  ) {
+    var fields = StoredResponse.storableFields(of: response.fields, control)
     if !fields.contains(.date) { fields.append(.date, HTTPDate.format(responseTime)) }
     let isPartial = response.status == 206
     if isPartial {
@@ -54,12 +64,12 @@ public struct StoredResponse: Equatable, Sendable {
   }
 
   /// The fields of a response that may be stored (RFC 9111 §3.1).
-  static func storableFields(of fields: Fields, _ rules: CacheRules) -> Fields {
+  static func storableFields(of fields: Fields, _ control: ResponseCacheControl) -> Fields {
     var kept = fields
     kept.removeHopByHop()
     // A trailer section is not stored, so that nothing may announce it.
     kept.remove(.trailer)
-    for name in ResponseCacheControl(fields, rules).unstorableFields { kept.remove(name) }
+    for name in control.unstorableFields { kept.remove(name) }
     return kept
   }
 
@@ -72,7 +82,16 @@ public struct StoredResponse: Equatable, Sendable {
 /// The fields of a response that may not be stored and are yet meant for the client that has asked: those that
 /// `private` and `no-cache` name (RFC 9111 §5.2.2.4, §5.2.2.7).
 public func unstorableFields(of response: ResponseHead, rules: CacheRules = .standard) -> Fields {
-  let names = ResponseCacheControl(response.fields, rules).unstorableFields
+  unstorableFields(of: response, ResponseCacheControl(response.fields, rules))
+}
+
+/// The same where `storing` has read the response already.
+public func unstorableFields(of response: ResponseHead, _ terms: ReuseTerms) -> Fields {
+  unstorableFields(of: response, terms.control)
+}
+
+private func unstorableFields(of response: ResponseHead, _ control: ResponseCacheControl) -> Fields {
+  let names = control.unstorableFields
   var result = Fields()
   guard !names.isEmpty else { return result }
   var endToEnd = response.fields

@@ -89,9 +89,13 @@ public final class Store: Sendable {
   /// representation, which no other response has, it is superseded.
   ///
   /// A representation belongs to one key, and may have several responses under it.
+  ///
+  /// - Parameter terms: what the response says of its reuse, where that has been read already.
   @discardableResult
-  public func add(_ response: StoredResponse, for key: CacheKey, representation: Representation) -> StoredEntry {
-    let entry = StoredEntry(key: key, response: response, representation: representation)
+  public func add(
+    _ response: StoredResponse, for key: CacheKey, representation: Representation, terms: ReuseTerms? = nil
+  ) -> StoredEntry {
+    let entry = StoredEntry(key: key, response: response, representation: representation, terms: terms)
     let hash = KeyHash(key.text)
     representation.state.withLock { state in
       if state.phase == .unreferenced { state.phase = .stored }

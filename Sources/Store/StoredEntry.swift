@@ -16,9 +16,10 @@ public final class StoredEntry: Sendable {
   /// The field lines that all responses made of it share, ready to be sent: without those that say how old it is, how
   /// long the body is and how the connection goes on, and with `Accept-Ranges` where parts can be had.
   public let lines: [UInt8]
-  private let knownTerms = Mutex<ReuseTerms?>(nil)
+  private let knownTerms: Mutex<ReuseTerms?>
 
-  init(key: CacheKey, response: StoredResponse, representation: Representation) {
+  init(key: CacheKey, response: StoredResponse, representation: Representation, terms: ReuseTerms? = nil) {
+    knownTerms = Mutex(terms)
     self.key = key
     self.response = response
     self.representation = representation

@@ -27,6 +27,9 @@ struct Admission {
     let upper: UInt64?
     let total: UInt64?
     let reservation: Reservation
+    /// What is to be stored of the response's head, and what it says of its reuse.
+    let response: StoredResponse
+    let terms: ReuseTerms
   }
 
   enum Judgement {
@@ -36,9 +39,13 @@ struct Admission {
 
   /// Whether the response may become a fill.
   func judge(_ answer: OriginAnswer, _ reason: ForwardReason) async -> Judgement {
-    switch storability(of: answer.head, to: answer.asked, now: answer.responseTime, rules: context.rules) {
+    let (response, terms): (StoredResponse, ReuseTerms)
+    switch storing(
+      answer.head, to: answer.asked, requestTime: answer.requestTime, responseTime: answer.responseTime,
+      rules: context.rules)
+    {
     case .refuse(let refusal): return .pass(.refused(refusal, reason))
-    case .store: break
+    case .store(let found, let said): (response, terms) = (found, said)
     }
     let validator = validator(of: answer.head.fields, responseTime: answer.responseTime)
     let lower: UInt64
@@ -67,35 +74,36 @@ struct Admission {
       return .pass(.noSpace(reason))
     }
     return .body(
-      IncomingBody(validator: validator, lower: lower, upper: upper, total: total, reservation: reservation))
+      IncomingBody(
+        validator: validator, lower: lower, upper: upper, total: total, reservation: reservation, response: response,
+        terms: terms))
   }
 
-  /// A response whose body is on its way into the store.
+  /// A response whose body is in the store, or on its way there.
   struct Admitted {
     let entry: StoredEntry
-    let supply: Supply
-    /// Keeps the fill going as long as it is held; nil where there is none, because all of the body is there.
-    let reader: Reader?
+    /// What brings the body, with a reader that keeps it going as long as it is held; nil where all of it has come with
+    /// the head.
+    let fill: (supply: Supply, reader: Reader)?
   }
 
   /// Stores the response and begins the fill of its body; a small body that came whole with its head is stored as well.
   func store(_ answer: OriginAnswer, _ body: IncomingBody) async -> Admitted {
-    let response = StoredResponse(
-      storing: answer.head, to: answer.asked, requestTime: answer.requestTime, responseTime: answer.responseTime,
-      rules: context.rules)
     let stored = await context.store.entries(for: key)
-    let known = known(among: stored, body, response)
+    let known = known(among: stored, body)
     let representation =
       known ?? context.store.makeRepresentation(validator: body.validator, total: body.total)
     // Before anybody can learn of it: nobody else reads or fills it yet.
     let isWhole = known == nil && takeWhole(body, of: answer.exchange, into: representation)
-    let entry = context.store.add(response, for: key, representation: representation)
+    let entry = context.store.add(body.response, for: key, representation: representation, terms: body.terms)
     if stored.count >= settings.limits.variants { await boundVariants(besides: entry) }
-    let supply = Supply(entry: entry, parts: parts, source: source)
     if isWhole {
-      supply.noteWhole()
-      return Admitted(entry: entry, supply: supply, reader: nil)
+      if context.fills.digests.concerns(body.response, representation) {
+        DigestFollowUp(parts: parts, key: key, source: source).begin(representation)
+      }
+      return Admitted(entry: entry, fill: nil)
     }
+    let supply = Supply(entry: entry, parts: parts, source: source)
     // Known as a reader before the fill looks for one.
     let reader = supply.reader(of: ByteSpan(body.lower, body.upper ?? .max))
     supply.begin(
@@ -103,15 +111,14 @@ struct Admission {
       opened: OpenedExchange(
         exchange: answer.exchange, offset: body.lower, upper: body.upper, total: body.total),
       reservation: body.reservation)
-    return Admitted(entry: entry, supply: supply, reader: reader)
+    return Admitted(entry: entry, fill: (supply, reader))
   }
 
   /// The representation that is stored already under the same strong validator: its bytes are the same ones
   /// (RFC 9111 §3.4), and none of them is fetched again.
-  private func known(
-    among stored: [StoredEntry], _ body: IncomingBody, _ response: StoredResponse
-  ) -> Representation? {
+  private func known(among stored: [StoredEntry], _ body: IncomingBody) -> Representation? {
     guard body.validator.isStrong else { return nil }
+    let response = body.response
     return stored.first { entry in
       entry.response.nominated == response.nominated && entry.representation.validator == body.validator
         && (body.total == nil || entry.representation.total == body.total) && !entry.representation.isSuperseded

@@ -24,16 +24,36 @@ extension CachedRequest {
     let now = context.now
     guard case .serve = evaluateConditionals(of: request, against: entry.response, now: now),
       case .serve(let age, let ttl) = reuse(terms(of: entry), for: request, now: now), ttl > 0,
-      case .stored = form(of: entry), let (span, part) = contiguous(select(from: entry), of: entry),
-      let (bytes, pin) = entry.representation.bytesAtOnce(in: span)
+      let (answer, count) = queue(entry, select(from: entry), age: age, CacheStatus(.hit, ttl: ttl))
     else { return nil }
     context.store.touch(entry)
-    let status = CacheStatus(.hit, ttl: ttl)
+    transaction.record.bytesFromCache += count
+    return answer
+  }
+
+  /// Queues the response to the GET that has just brought it, where the body came whole with the head.
+  ///
+  /// - Returns: nil, with nothing queued, where it is not that plain.
+  func answerWhole(_ entry: StoredEntry, _ selection: RangeSelection, _ status: CacheStatus) -> QueuedAnswer? {
+    // An Age is the origin's, and goes on as it came.
+    guard request.method == .get, ownFields.isEmpty, !entry.response.fields.contains(.age),
+      let (answer, count) = queue(entry, selection, age: nil, status)
+    else { return nil }
+    transaction.record.bytesFromUpstream += count
+    return answer
+  }
+
+  /// Queues what was selected of an entry, with its count of bytes; nil where it is not at hand as it is to be sent.
+  private func queue(
+    _ entry: StoredEntry, _ selection: RangeSelection, age: Int64?, _ status: CacheStatus
+  ) -> (QueuedAnswer, UInt64)? {
+    guard case .stored = form(of: entry), let (span, part) = contiguous(selection, of: entry),
+      let (bytes, pin) = entry.representation.bytesAtOnce(in: span)
+    else { return nil }
     count(status)
     transaction.send(entry, age: age, part: part, framing: .length(span.count), status: status)
     transaction.response.send(bytes)
-    transaction.record.bytesFromCache += span.count
-    return QueuedAnswer(pin: pin)
+    return (QueuedAnswer(pin: pin), span.count)
   }
 
   /// The one span that a selection comes to, and what Content-Range says of it; nil where it is not one, empty, or of

@@ -183,7 +183,7 @@ extension CachedRequest {
   ) async -> Attempt {
     let admitted = await admission.store(answer, body)
     lead?.end()
-    ownFields = unstorableFields(of: answer.head, rules: context.rules)
+    ownFields = unstorableFields(of: answer.head, body.terms)
     var selection = select(from: admitted.entry)
     // RFC 9110 §14.2: Range may be ignored; what lies far behind would keep the client waiting for its first byte.
     if answer.head.status == 200, case .part(let span) = selection, span.lower > settings.fills.rangeSkip {
@@ -192,9 +192,19 @@ extension CachedRequest {
     let status = CacheStatus(
       .forwarded(reason, status: answer.head.status, stored: true, collapsed: waitedInVain),
       ttl: timeToLive(of: admitted.entry))
-    let attempt = await respond(admitted.entry, selection, admitted.supply, status, isFromOrigin: true)
-    withExtendedLifetime(admitted.reader) {}
-    return attempt
+    if let fill = admitted.fill {
+      let attempt = await respond(admitted.entry, selection, fill.supply, status, isFromOrigin: true)
+      withExtendedLifetime(fill.reader) {}
+      return attempt
+    }
+    if let queued = answerWhole(admitted.entry, selection, status) {
+      await transaction.end()
+      withExtendedLifetime(queued) {}
+      return .answered
+    }
+    let supply = Supply(entry: admitted.entry, parts: transaction.parts, source: source)
+    supply.noteWhole()
+    return await respond(admitted.entry, selection, supply, status, isFromOrigin: true)
   }
 }
 

@@ -91,16 +91,16 @@ final class Transaction {
 
   /// Sends the head of a stored response, most of which is ready.
   ///
-  /// - Parameter age: in seconds (RFC 9111 §5.1).
+  /// - Parameter age: in seconds (RFC 9111 §5.1); nil for a response that has just come.
   /// - Parameter part: where it is a part, which.
   func send(
-    _ entry: StoredEntry, age: Int64, part: ContentRange?, framing: OutgoingFraming, status: CacheStatus
+    _ entry: StoredEntry, age: Int64?, part: ContentRange?, framing: OutgoingFraming, status: CacheStatus
   ) {
     let code = part == nil ? entry.response.status : 206
     var writer = ResponseHeadWriter(
       status: code, reason: part == nil ? entry.response.reason : ResponseHead.usualReason(of: 206), lines: entry.lines)
     if let part { writer.append(.contentRange, part.fieldValue) }
-    writer.append(.age, decimal: UInt64(max(0, age)))
+    if let age { writer.append(.age, decimal: UInt64(max(0, age))) }
     writer.append(.via, context.via(receivedOver: .http11))
     finish(writer, code: code, framing: framing, status: status)
   }

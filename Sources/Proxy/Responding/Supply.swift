@@ -129,10 +129,7 @@ final class Supply {
   }
 
   /// This very request has brought the representation, whole.
-  func noteWhole() {
-    own.insert(ByteSpan(0, representation.total ?? 0))
-    if parts.context.fills.digests.concerns(entry.response, representation) { onEnd() }
-  }
+  func noteWhole() { own.insert(ByteSpan(0, representation.total ?? 0)) }
 
   /// Waits until what a range of unknown total depends on is known: its last byte, or the end of the representation.
   ///
