@@ -13,6 +13,10 @@ public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
   public let text: String
 
   public init(_ target: TargetURI) {
+    guard target.pathAndQuery.utf8.contains(CacheKey.percent) else {
+      text = target.absolute
+      return
+    }
     var octets: [UInt8] = []
     octets.reserveCapacity(target.authority.utf8.count + target.pathAndQuery.utf8.count + 8)
     octets.append(contentsOf: target.scheme.rawValue.utf8)
@@ -32,10 +36,9 @@ public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
   private static func append(normalised pathAndQuery: String, to output: inout [UInt8]) {
     let start = output.count
     output.append(contentsOf: pathAndQuery.utf8)
-    guard let first = output[start...].firstIndex(of: percent) else { return }
-    let input = output[first...]
-    output.removeSubrange(first...)
-    var index = first
+    let input = output[start...]
+    output.removeSubrange(start...)
+    var index = start
     while index < input.endIndex {
       guard input[index] == percent, index + 2 < input.endIndex,
         let high = ASCII.hexadecimalValue(input[index + 1]), let low = ASCII.hexadecimalValue(input[index + 2])

@@ -80,8 +80,8 @@ public struct CacheStatus: Equatable, Sendable {
       text.append("; detail=")
       text.appendTokenOrString(detail)
     }
-    // Structured text is visible ASCII and spaces only, so that it is always a field value.
-    return FieldValue(bytes: text.bytes) ?? ""
+    // Structured text is visible ASCII and single spaces only: it is always a field value.
+    return FieldValue(checked: text.bytes[...])
   }
 }
 

@@ -3,6 +3,14 @@
 import CLibevent
 import Glibc
 
+/// What a cancellation of the task does to a read that waits.
+public enum ReadCancellation: Sendable {
+  /// The read throws `.cancelled`.
+  case heeded
+  /// Nothing: the wait ends with input, at its deadline, or when the stream is closed.
+  case ignored
+}
+
 /// One connected socket. Bound to one loop: every member is used on that loop only.
 ///
 /// One task may read while another flushes. Letting go of the last reference closes it.
@@ -62,9 +70,12 @@ public final class ByteStream {
   /// `consume` returns how many it took, at least one; the rest is kept for the next read. If it throws, all of them
   /// are gone and its error is thrown on.
   ///
+  /// - Parameter cancellation: whether a cancellation of the task ends the wait. To heed it costs more than to read.
   /// - Returns: false at the end of input, without having called `consume`.
   /// - Throws: `StreamError`; `.timedOut` when nothing comes before the deadline.
-  public func read(deadline: Deadline, _ consume: (RawSpan) throws -> Int) async throws -> Bool {
+  public func read(
+    deadline: Deadline, cancellation: ReadCancellation = .heeded, _ consume: (RawSpan) throws -> Int
+  ) async throws -> Bool {
     if core.isOverBudget { await core.loop.nextTurn() }
     while true {
       switch core.nextInput() {
@@ -76,7 +87,7 @@ public final class ByteStream {
         return true
       case .end: return false
       case .failed(let failure): throw failure
-      case .nothing: try await core.waitForInput(until: deadline)
+      case .nothing: try await core.waitForInput(until: deadline, cancellation)
       }
     }
   }

@@ -229,17 +229,32 @@ final class StreamCore: LoopResource {
   // MARK: Waits
 
   /// Waits until something may have come; at once where that is so already.
-  func waitForInput(until deadline: Deadline) async throws {
+  func waitForInput(until deadline: Deadline, _ cancellation: ReadCancellation) async throws {
     precondition(reader == nil, "two tasks read from one stream")
     nextID += 1
     let id = nextID
-    let failure = await wait(
-      { continuation in
-        if isReadable { return nil }
-        reader = Reader(id: id, continuation: continuation, deadline: deadline)
-        return deadline
-      }, onCancel: { $0.cancelReader(id) })
+    let failure: StreamError?
+    switch cancellation {
+    case .heeded:
+      failure = await wait({ beginRead($0, id, until: deadline) }, onCancel: { $0.cancelReader(id) })
+    case .ignored:
+      failure = await withUnsafeContinuation { suspend($0, until: beginRead($0, id, until: deadline)) }
+    }
     if let failure { throw failure }
+  }
+
+  private func beginRead(
+    _ continuation: UnsafeContinuation<StreamError?, Never>, _ id: UInt64, until deadline: Deadline
+  ) -> Deadline? {
+    if isReadable { return nil }
+    reader = Reader(id: id, continuation: continuation, deadline: deadline)
+    return deadline
+  }
+
+  /// - Parameter deadline: nil to go on at once.
+  private func suspend(_ continuation: UnsafeContinuation<StreamError?, Never>, until deadline: Deadline?) {
+    checkThread()
+    if let deadline { schedule(deadline) } else { continuation.resume(returning: nil) }
   }
 
   /// Has `call` called when input, its end or the deadline has come, or the stream is closed; no task waits meanwhile.
@@ -304,14 +319,7 @@ final class StreamCore: LoopResource {
       // Captured, it keeps this closure on the loop. The library takes a closure that is not bound to its caller's
       // isolation otherwise, and a task without a preferred executor would begin its wait on another thread.
       _ = isolation
-      return await withUnsafeContinuation { continuation in
-        checkThread()
-        if let deadline = begin(continuation) {
-          schedule(deadline)
-        } else {
-          continuation.resume(returning: nil)
-        }
-      }
+      return await withUnsafeContinuation { suspend($0, until: begin($0)) }
     } onCancel: {
       // Always in a later turn: by then the wait has begun, also where the task was cancelled just before it.
       loop.perform { onCancel(carried.value) }

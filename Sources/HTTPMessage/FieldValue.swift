@@ -6,8 +6,8 @@ public struct FieldValue: Sendable {
   /// The octets; a slice that may share the storage of the fields it came from (indices need not begin at 0).
   public let bytes: ArraySlice<UInt8>
 
-  /// For octets that were checked and trimmed before.
-  init(checked bytes: ArraySlice<UInt8>) { self.bytes = bytes }
+  /// For octets that were checked and trimmed before, or that code made so.
+  package init(checked bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
   /// Nil when the text holds CR, LF, NUL or another control; SP and HTAB at the ends are dropped.
   public init?(_ text: String) { self.init(bytes: text.utf8) }

@@ -63,7 +63,15 @@ public struct TargetURI: Sendable {
   }
 
   /// The whole URI.
-  public var absolute: String { scheme.rawValue + "://" + authority + pathAndQuery }
+  public var absolute: String {
+    var text = ""
+    text.reserveCapacity(scheme.rawValue.utf8.count + 3 + authority.utf8.count + pathAndQuery.utf8.count)
+    text += scheme.rawValue
+    text += "://"
+    text += authority
+    text += pathAndQuery
+    return text
+  }
 
   /// Reads an absolute http or https URI. Octets of path and query are kept as they are, but only visible ASCII is
   /// taken.

@@ -208,7 +208,7 @@ import Testing
       #expect(after.fields.first(.contentLength)?.string == "9")
     case .outdated(let after):
       #expect(expected == "outdated", "RFC 9111 §4.3.5")
-      #expect(!freshness(of: after, now: start).isFresh)
+      #expect(!ReuseTerms(after).freshness(at: start).isFresh)
       #expect(after.fields.first(.etag)?.string == "\"a\"")
     case .forbidden: #expect(expected == "forbidden", "RFC 9111 §5.2.2.5")
     case .unaffected: #expect(expected == "unaffected", "RFC 9111 §4.3.5")

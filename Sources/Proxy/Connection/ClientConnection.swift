@@ -141,7 +141,8 @@ final class ClientConnection {
     var head: RequestHead?
     do {
       while head == nil {
-        let more = try await stream.read(deadline: deadline) { input in
+        // Who ends a connection without a request closes its stream.
+        let more = try await stream.read(deadline: deadline, cancellation: .ignored) { input in
           let step = try parser.feed(input)
           head = step.head
           return step.taken
