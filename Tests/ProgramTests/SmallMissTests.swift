@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [0, 1, 500, 1023])
+  @Test(arguments: [1, 500, 1023])
   func aSmallObjectThatComesInPiecesIsServedAndStored(cut: Int) throws {
     try withRig { rig in
       let bytes = PatternBody(seed: 73, size: 1024).bytes(0..<1024)
