@@ -51,6 +51,7 @@ import Testing
     let gate = Gate(answer: .failure(.temporary))
     gate.open()
     var limits = Resolver.Limits()
+    limits.failedSeconds = 3600
     let keeping = Resolver(threads: 1, limits: limits) { gate.pass($0) }
     for _ in 0..<3 { await #expect(throws: ResolveError.temporary) { try await keeping.resolve("a", port: 1) } }
     #expect(gate.names == ["a"])
