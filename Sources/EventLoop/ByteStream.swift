@@ -87,7 +87,10 @@ public final class ByteStream {
         return true
       case .end: return false
       case .failed(let failure): throw failure
-      case .nothing: try await core.waitForInput(until: deadline, cancellation)
+      case .nothing:
+        // A timer is rounded up: who only looks does not wait for one.
+        guard deadline > .now else { throw StreamError.timedOut }
+        try await core.waitForInput(until: deadline, cancellation)
       }
     }
   }

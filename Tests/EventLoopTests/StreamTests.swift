@@ -111,6 +111,18 @@ import Testing
     }
   }
 
+  /// Who gives no time looks at what is there, and does not wait for a timer.
+  @Test func aReadWithoutTimeTakesWhatIsThere() async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      let server = pair.server
+      #expect(
+        await failure { _ = try await server.read(deadline: .after(seconds: 0)) { $0.byteCount } } == .timedOut)
+      try await pair.client.send(pattern(10))
+      #expect(try await server.readSome() == pattern(10))
+    }
+  }
+
   @Test func piecesOfAllSizesKeepTheirOrder() async throws {
     try await withBench { bench in
       let pair = try await bench.pair()
