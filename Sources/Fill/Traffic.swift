@@ -107,31 +107,36 @@ public final class Traffic: Sendable {
 
   /// Makes a reader of `span` known: fills keep going for it, up to the read-ahead.
   public func enter(_ span: ByteSpan) -> Reader {
-    let id = state.withLock { state in
+    let (id, woken) = state.withLock { state in
       let id = state.makeID()
       state.readers[id] = ReaderState(position: span.lower, upper: span.upper)
-      return id
+      return (id, takePaused(&state))
     }
-    wakePaused()
+    for continuation in woken { continuation.resume() }
     return Reader(traffic: self, id: id)
   }
 
   /// A reader has sent everything before `position`.
   func move(_ reader: UInt64, to position: UInt64) {
-    state.withLock { $0.readers[reader]?.position = position }
-    wakePaused()
+    let woken = state.withLock { state in
+      state.readers[reader]?.position = position
+      return takePaused(&state)
+    }
+    for continuation in woken { continuation.resume() }
   }
 
   /// A reader is done or gone; fills that nobody else reads learn of it at once.
   func leave(_ reader: UInt64) {
-    let stops = state.withLock { state -> [@Sendable () -> Void] in
+    let (stops, woken) = state.withLock { state -> ([@Sendable () -> Void], [UnsafeContinuation<Void, Never>]) in
       state.readers[reader] = nil
-      return state.claims.values.compactMap { claim in
+      guard !state.claims.isEmpty else { return ([], []) }
+      let stops = state.claims.values.compactMap { claim in
         directive(for: claim, in: state) == .stop ? claim.stop : nil
       }
+      return (stops, takePaused(&state))
     }
     for stop in stops { stop() }
-    wakePaused()
+    for continuation in woken { continuation.resume() }
   }
 
   // MARK: Claims
@@ -223,21 +228,19 @@ public final class Traffic: Sendable {
     return claim.isResumable && !overflow && claim.position >= edge ? .pause : .run
   }
 
-  /// Lets paused fills look again: a reader has moved, come or gone.
-  private func wakePaused() {
-    let continuations = state.withLock { state -> [UnsafeContinuation<Void, Never>] in
-      var continuations: [UnsafeContinuation<Void, Never>] = []
-      for (id, claim) in state.claims {
-        guard let paused = claim.paused else { continue }
-        switch directive(for: claim, in: state) {
-        case .pause: continue
-        case .run, .stop:
-          state.claims[id]?.paused = nil
-          continuations.append(paused)
-        }
+  /// Takes out the paused fills that are to look again: a reader has moved, come or gone.
+  private func takePaused(_ state: inout State) -> [UnsafeContinuation<Void, Never>] {
+    guard !state.claims.isEmpty else { return [] }
+    var continuations: [UnsafeContinuation<Void, Never>] = []
+    for (id, claim) in state.claims {
+      guard let paused = claim.paused else { continue }
+      switch directive(for: claim, in: state) {
+      case .pause: continue
+      case .run, .stop:
+        state.claims[id]?.paused = nil
+        continuations.append(paused)
       }
-      return continuations
     }
-    for continuation in continuations { continuation.resume() }
+    return continuations
   }
 }
