@@ -15,7 +15,10 @@ enum IdleConnections {
       let origin = try BenchmarkOrigin(rig, largeSize: 1 << 20)
       let larder = try LarderServer(
         in: rig.folder.file("larder"),
-        LarderServer.Start(settings: ["clients.connections": "\(count + 64)", "clients.idle_timeout": "1h"]))
+        LarderServer.Start(settings: [
+          "clients.connections": "\(count + 64)", "clients.connections_per_address": "\(count + 64)",
+          "clients.idle_timeout": "1h",
+        ]))
       defer { larder.server.stop() }
       try fetch(origin.url(.small), origin.body(.small), larder.port)
       let before = try larder.figures.privateBytes()
@@ -48,7 +51,9 @@ enum ManyReaders {
     try withRig { rig in
       let body = PatternBody(seed: 9, size: 1 << 20)
       let gated = try GatedOrigin(rig, body)
-      let larder = try LarderServer(in: rig.folder.file("larder"))
+      let larder = try LarderServer(
+        in: rig.folder.file("larder"),
+        LarderServer.Start(settings: ["clients.connections_per_address": "\(count + 64)"]))
       defer { larder.server.stop() }
       let before = (try larder.figures.processorSeconds(), try larder.figures.privateBytes())
       let began = monotonicSeconds()
