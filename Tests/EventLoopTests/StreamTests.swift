@@ -107,7 +107,8 @@ import Testing
       for _ in 0..<4096 { _ = try await pair.server.read(deadline: .after(seconds: patience)) { _ in 1 } }
       isOver = true
       await other.value
-      #expect(turns >= 4096 / 32)
+      // By the time that they take together, not by their number.
+      #expect(turns >= 8)
     }
   }
 
