@@ -47,7 +47,8 @@ struct OutputQueue {
 
   func free() { evbuffer_free(buffer) }
 
-  /// What is sent at a time; a call takes about as long as the work for a request.
+  /// What is sent first, in about the time of the work for a request, and what is sent at a time after that.
+  private static let firstPiece = 64 << 10
   private static let piece = 256 << 10
 
   /// From here on a reference is cheaper than a copy.
@@ -96,9 +97,9 @@ struct OutputQueue {
   mutating func send(to descriptor: Int32, isTimeOver: () -> Bool) -> Sent {
     var moved = 0
     while count > 0 {
-      if moved >= Self.piece, isTimeOver() { return .paused(moved) }
+      if moved >= Self.firstPiece, isTimeOver() { return .paused(moved) }
       errno = 0
-      let sent = Int(evbuffer_write_atmost(buffer, descriptor, Self.piece))
+      let sent = Int(evbuffer_write_atmost(buffer, descriptor, moved < Self.firstPiece ? Self.firstPiece : Self.piece))
       let code = errno
       if sent > 0 {
         moved += sent

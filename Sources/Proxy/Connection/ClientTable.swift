@@ -43,7 +43,7 @@ final class ClientAddress {
 
   fileprivate init(_ bytes: [UInt8], limit: Int) {
     self.bytes = bytes
-    replacements = (5 * Double(limit), Double(limit) / 2)
+    replacements = (5 * Double(limit), Double(limit) / 4)
     left = replacements.most
   }
 
