@@ -43,6 +43,7 @@ struct BenchmarkProgram {
       case .micro: try MicroBenchmarks.run(&results)
       case .counts: try CountsBenchmark(updates: options.updatesThresholds).run(&results, &verdict)
       case .scale: try await ScaleBenchmark.run(&results, &verdict)
+      case .slow: try await ScaleBenchmark.runSlow(&results, &verdict)
       }
       // What is measured stays measured, whatever happens to the next group.
       try results.save(to: options.resultsPath)

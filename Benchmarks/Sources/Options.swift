@@ -6,7 +6,7 @@ struct Options {
   enum Group: String, CaseIterable {
     case micro, counts
     case firstByte = "first-byte"
-    case memory, peers, calls, scale
+    case memory, peers, calls, scale, slow
   }
 
   enum Task {

@@ -14,13 +14,26 @@ enum ScaleBenchmark {
     let isMet: Bool?
   }
 
+  /// A row by its name.
+  typealias Row = (name: String, run: () async throws -> [Finding])
+
   static func run(_ results: inout Results, _ verdict: inout Verdict) async throws {
-    try pin(getpid(), to: Cores.load)
-    var table = Table("Scale", ["what", "found", "goal", "met"])
-    let rows: [(name: String, run: () async throws -> [Finding])] = [
+    let rows: [Row] = [
       ("objects", ManyObjects.run), ("connections", IdleConnections.run), ("readers", ManyReaders.run),
       ("eviction", EvictionUnderLoad.run), ("workers", TwoWorkers.run),
     ]
+    results.add(try await table("Scale", of: rows, &verdict), as: "scale")
+  }
+
+  /// The row of the slow client, which takes a minute and not ten.
+  static func runSlow(_ results: inout Results, _ verdict: inout Verdict) async throws {
+    results.add(
+      try await table("A client with many slow connections", of: [("slow", SlowConnections.run)], &verdict), as: "slow")
+  }
+
+  private static func table(_ title: String, of rows: [Row], _ verdict: inout Verdict) async throws -> Table {
+    try pin(getpid(), to: Cores.load)
+    var table = Table(title, ["what", "found", "goal", "met"])
     for row in rows {
       do {
         for finding in try await row.run() {
@@ -34,6 +47,6 @@ enum ScaleBenchmark {
         verdict.demand(false, "\(row.name): \(error)")
       }
     }
-    results.add(table, as: "scale")
+    return table
   }
 }
