@@ -19,13 +19,42 @@ struct AccessLogFormatter: Sendable {
 
   /// Columns separated by spaces; what may hold spaces is quoted.
   private func columns(_ record: RequestRecord) -> String {
-    let words = [
-      Self.instant(record.started), record.client, record.method, record.target, String(record.status),
-      String(record.bytes), "cache=\(record.bytesFromCache)", "upstream=\(record.bytesFromUpstream)",
-      "ttfb=\(record.firstByte.map(Self.seconds) ?? "-")", "time=\(Self.seconds(record.duration))",
-      record.ending.rawValue, record.identifier.description, Self.quoted(record.cacheStatus),
-    ]
-    return words.joined(separator: " ")
+    // By octets, since every request has one of these.
+    var line: [UInt8] = []
+    line.reserveCapacity(320)
+    func add(_ text: String) { line.append(contentsOf: text.utf8) }
+    func addSeconds(_ value: Double) {
+      let thousandths = Int((max(0, value) * 1000).rounded())
+      line.append(decimal: thousandths / 1000)
+      line.append(UInt8(ascii: "."))
+      line.append(padded: thousandths % 1000, 3)
+    }
+    line.append(instant: record.started)
+    add(" ")
+    add(record.client)
+    add(" ")
+    add(record.method)
+    add(" ")
+    add(record.target)
+    add(" ")
+    line.append(decimal: record.status)
+    add(" ")
+    line.append(decimal: record.bytes)
+    add(" cache=")
+    line.append(decimal: record.bytesFromCache)
+    add(" upstream=")
+    line.append(decimal: record.bytesFromUpstream)
+    add(" ttfb=")
+    if let firstByte = record.firstByte { addSeconds(firstByte) } else { add("-") }
+    add(" time=")
+    addSeconds(record.duration)
+    add(" ")
+    add(record.ending.rawValue)
+    add(" ")
+    add(record.identifier.description)
+    add(" ")
+    add(Self.quoted(record.cacheStatus))
+    return String(decoding: line, as: UTF8.self)
   }
 
   /// The common log format, as web servers write it.
@@ -58,6 +87,11 @@ struct AccessLogFormatter: Sendable {
 
   /// A JSON string (RFC 8259 §7): nothing a client sends can end it or the line.
   static func quoted(_ text: String) -> String {
+    // Most of what is quoted needs no escapes.
+    let isPlain = text.utf8.allSatisfy {
+      $0 >= 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\")
+    }
+    if isPlain { return "\"" + text + "\"" }
     var result = "\""
     for scalar in text.unicodeScalars {
       switch scalar {
@@ -80,14 +114,53 @@ struct AccessLogFormatter: Sendable {
 
   /// RFC 3339 in UTC.
   static func instant(_ time: Timestamp) -> String {
-    let (date, clock) = CalendarTime.split(time)
-    return "\(padded(date.year, 4))-\(padded(date.month, 2))-\(padded(date.day, 2))T\(clock)Z"
+    var bytes: [UInt8] = []
+    bytes.append(instant: time)
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   /// `10/Oct/2000:13:55:36 +0000`.
   static func commonDate(_ time: Timestamp) -> String {
-    let (date, clock) = CalendarTime.split(time)
-    return "\(padded(date.day, 2))/\(CalendarTime.months[date.month - 1])/\(padded(date.year, 4)):\(clock) +0000"
+    let (date, second) = CalendarTime.split(time)
+    var clock: [UInt8] = []
+    clock.append(clock: second)
+    let text = String(decoding: clock, as: UTF8.self)
+    return "\(padded(date.day, 2))/\(CalendarTime.months[date.month - 1])/\(padded(date.year, 4)):\(text) +0000"
+  }
+}
+
+extension [UInt8] {
+  /// Appends a number of at least so many digits, with zeros on the left.
+  fileprivate mutating func append(padded number: Int, _ width: Int) {
+    var bound = 1
+    for _ in 1..<width { bound *= 10 }
+    while number < bound, bound > 1 {
+      append(UInt8(ascii: "0"))
+      bound /= 10
+    }
+    append(decimal: number)
+  }
+
+  /// Appends a second of the day as `13:55:36`.
+  fileprivate mutating func append(clock second: Int) {
+    append(padded: second / 3600, 2)
+    append(UInt8(ascii: ":"))
+    append(padded: second / 60 % 60, 2)
+    append(UInt8(ascii: ":"))
+    append(padded: second % 60, 2)
+  }
+
+  /// Appends a moment in the form of RFC 3339, in UTC.
+  fileprivate mutating func append(instant time: Timestamp) {
+    let (date, second) = CalendarTime.split(time)
+    append(padded: date.year, 4)
+    append(UInt8(ascii: "-"))
+    append(padded: date.month, 2)
+    append(UInt8(ascii: "-"))
+    append(padded: date.day, 2)
+    append(UInt8(ascii: "T"))
+    append(clock: second)
+    append(UInt8(ascii: "Z"))
   }
 }
 
@@ -101,11 +174,10 @@ func padded(_ number: Int, _ width: Int) -> String {
 enum CalendarTime {
   static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-  static func split(_ time: Timestamp) -> (date: (year: Int, month: Int, day: Int), clock: String) {
+  /// The date, and the second of its day.
+  static func split(_ time: Timestamp) -> (date: (year: Int, month: Int, day: Int), second: Int) {
     let day = Int(time.seconds.quotientAndRemainder(dividingBy: 86_400).quotient) - (time.seconds % 86_400 < 0 ? 1 : 0)
-    let second = Int(time.seconds) - day * 86_400
-    let clock = "\(padded(second / 3600, 2)):\(padded(second / 60 % 60, 2)):\(padded(second % 60, 2))"
-    return (date(ofDay: day), clock)
+    return (date(ofDay: day), Int(time.seconds) - day * 86_400)
   }
 
   /// Days are counted in eras of 400 years that begin on 1 March, so that the leap day is the last of its year.

@@ -68,13 +68,15 @@ public final class LogWriter: @unchecked Sendable {
   /// Adds text that ends its line; it is dropped and counted where the disk is far behind.
   public func append(_ line: String) {
     pthread_mutex_lock(mutex)
+    // Whoever finds lines has been told of them already.
+    let isFirst = lines.isEmpty && dropped == 0
     if lines.count + line.utf8.count <= Self.capacity {
       lines.append(contentsOf: line.utf8)
     } else {
       dropped += 1
     }
     pthread_mutex_unlock(mutex)
-    pthread_cond_broadcast(changed)
+    if isFirst { pthread_cond_broadcast(changed) }
   }
 
   /// Opens the file anew, after it was renamed by a log rotation.
@@ -107,6 +109,10 @@ public final class LogWriter: @unchecked Sendable {
       if lines.isEmpty, dropped == 0 {
         if isStopped { break }
         pthread_cond_wait(changed, mutex)
+        // A line seldom comes alone, and to write each would cost more than to answer what it tells of.
+        pthread_mutex_unlock(mutex)
+        usleep(Self.gatheringMicroseconds)
+        pthread_mutex_lock(mutex)
         continue
       }
       var batch = lines
@@ -147,6 +153,8 @@ public final class LogWriter: @unchecked Sendable {
     }
   }
 
+  /// How long more lines are waited for when one has come.
+  private static let gatheringMicroseconds: useconds_t = 5_000
   /// Bytes that may wait to be written.
   private static let capacity = 1 << 20
 }
