@@ -3,12 +3,30 @@ import Glibc
 import TestSupport
 
 /// Many connections from one address, each of which sends an octet of a request head or takes a few of a response in
-/// every second, and is opened anew where it was ended.
+/// every second.
 final class SlowClient {
   /// What it is slow at.
   enum Kind: String, CaseIterable {
-    case heads = "that send heads slowly"
-    case bodies = "that take bodies slowly"
+    case heldHeads = "that send heads slowly"
+    case heldBodies = "that take bodies slowly"
+    case heads = "that send heads slowly and are opened anew"
+    case bodies = "that take bodies slowly and are opened anew"
+
+    /// Whether its connections take responses slowly; else they send requests slowly.
+    var takesBodies: Bool {
+      switch self {
+      case .heldHeads, .heads: false
+      case .heldBodies, .bodies: true
+      }
+    }
+
+    /// Whether a connection that was ended is opened again.
+    var opensAnew: Bool {
+      switch self {
+      case .heldHeads, .heldBodies: false
+      case .heads, .bodies: true
+      }
+    }
   }
 
   /// What it did until it was stopped.
@@ -29,7 +47,7 @@ final class SlowClient {
     let shared = Monitor((isOver: false, account: Account()))
     self.shared = shared
     thread = Background("slow client") {
-      var connections = (0..<count).map { _ in SlowConnection(port: port, url: url, reads: kind == .bodies) }
+      var connections = (0..<count).map { _ in SlowConnection(port: port, url: url, kind: kind) }
       defer { for index in connections.indices { connections[index].close() } }
       while !shared.withLock({ $0.isOver }) {
         let began = monotonicSeconds()
@@ -68,21 +86,22 @@ final class SlowClient {
 private struct SlowConnection {
   let port: UInt16
   let url: String
-  /// Whether it takes a response slowly; else it sends a request slowly.
-  let reads: Bool
+  let kind: SlowClient.Kind
   private var descriptor: Int32 = -1
+  private var wasOpened = false
 
-  init(port: UInt16, url: String, reads: Bool) {
-    (self.port, self.url, self.reads) = (port, url, reads)
+  init(port: UInt16, url: String, kind: SlowClient.Kind) {
+    (self.port, self.url, self.kind) = (port, url, kind)
   }
 
   /// Does what it does in a turn; false where the other side had ended it.
   mutating func step() -> Bool {
     guard descriptor >= 0 else {
-      open()
+      if !wasOpened || kind.opensAnew { open() }
+      wasOpened = true
       return true
     }
-    if reads ? take() : send("a") { return true }
+    if kind.takesBodies ? take() : send("a") { return true }
     close()
     return false
   }
@@ -100,7 +119,7 @@ private struct SlowConnection {
     guard Self.with(host: 0x7F00_0002, port: 0, { bind(descriptor, $0, $1) }) == 0,
       Self.with(host: 0x7F00_0001, port: port, { connect(descriptor, $0, $1) }) == 0
     else { return close() }
-    _ = send("GET \(url) HTTP/1.1\r\nHost: a\r\n" + (reads ? "\r\n" : "X-Slow: "))
+    _ = send("GET \(url) HTTP/1.1\r\nHost: a\r\n" + (kind.takesBodies ? "\r\n" : "X-Slow: "))
   }
 
   /// False where the connection has been ended.

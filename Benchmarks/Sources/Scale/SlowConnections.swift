@@ -70,7 +70,7 @@ enum SlowConnections {
     return [
       ScaleBenchmark.Finding(
         what: "left to a client with \(count) connections \(kind.rawValue)",
-        value: "\(text(open, digits: 0)); \(text(ended, digits: 0)) closed and opened again each second",
+        value: "\(text(open, digits: 0)); \(text(ended, digits: 0)) ended each second",
         goal: "under 1,100", isMet: open < 1100),
       ScaleBenchmark.Finding(
         what: "what it costs alone", value: "\(text(share * 100)) % of a core", goal: "under a tenth",
