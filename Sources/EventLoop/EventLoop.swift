@@ -149,6 +149,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
   /// Runs what is queued, for a time: events must not wait for many tasks, or for some that wake each other for ever.
   private func runJobs() {
+    confined.beginShare()
     let serial = asUnownedSerialExecutor()
     let tasks = asUnownedTaskExecutor()
     while let job = confined.jobs.pop() {

@@ -22,6 +22,7 @@ final class LoopState {
   private(set) var turns: UInt64 = 0
   /// When this turn has lasted long enough; nil until somebody asks.
   private var turnEnd: Deadline?
+  private var events: UInt64 = 0
   /// Streams that have more to send to sockets that take it.
   var unfinished = LoopQueue<StreamCore>()
   /// Where input is received: consumed before anybody else runs, so one is enough for all streams.
@@ -86,12 +87,25 @@ final class LoopState {
     return now >= turnEnd
   }
 
+  /// Begins what is allowed its own time: events and jobs have the same, so that neither waits for all of the other.
+  func beginShare() { turnEnd = nil }
+
+  /// Has been called for each event of a stream. What more there is waits for the jobs of those that came before: a
+  /// thousand sockets may have become ready at once.
+  func noteEvent() {
+    events &+= 1
+    guard events % Self.eventsPerLook == 0, isTurnOver else { return }
+    event_base_loopbreak(base)
+  }
+
   private static let turnSeconds = 250e-6
+  /// The clock is looked at once in so many events.
+  private static let eventsPerLook: UInt64 = 8
 
   /// Handles the events that are there, waiting for one if `blocking`.
   func turn(blocking: Bool) {
     turns &+= 1
-    turnEnd = nil
+    beginShare()
     armTimer()
     event_base_loop(base, blocking ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK)
     resumeYielding()

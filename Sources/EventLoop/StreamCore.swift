@@ -389,5 +389,8 @@ final class StreamCore: LoopResource {
 
 private func streamIsReady(_: Int32, what: Int16, context: UnsafeMutableRawPointer?) {
   guard let context else { return }
-  Unmanaged<StreamCore>.fromOpaque(context).takeUnretainedValue().ready(what)
+  let stream = Unmanaged<StreamCore>.fromOpaque(context).takeUnretainedValue()
+  let state = stream.loop.confined
+  stream.ready(what)
+  state.noteEvent()
 }

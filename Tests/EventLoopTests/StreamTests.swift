@@ -112,6 +112,36 @@ import Testing
     }
   }
 
+  /// All of them are found ready by one wait for events: who came first must not wait for what each of them costs.
+  @Test func manyStreamsReadyAtOnceLetTheFirstOnesGoOn() async throws {
+    try await withBench { bench in
+      var pairs: [Pair] = []
+      for _ in 0..<64 {
+        let pair = try await bench.pair()
+        let server = pair.server
+        #expect(
+          await failure { _ = try await server.read(deadline: .after(seconds: 0.001)) { $0.byteCount } } == .timedOut)
+        pairs.append(pair)
+      }
+      let calls = Arrivals()
+      for pair in pairs {
+        let server = pair.server
+        #expect(
+          server.park(until: .never) {
+            let end = Deadline.after(seconds: 0.001)
+            while Deadline.now < end {}
+            calls.add(server)
+          })
+        pair.client.queue([1])
+      }
+      // Without a wait in between, so that the loop finds all of it at its next turn.
+      for pair in pairs { try await pair.client.flush(downTo: 0, stall: patience) }
+      _ = await calls.next()
+      #expect(calls.count < pairs.count - 1, "the first goes on before the last has been called")
+      for _ in 1..<pairs.count { _ = await calls.next() }
+    }
+  }
+
   /// Who gives no time looks at what is there, and does not wait for a timer.
   @Test func aReadWithoutTimeTakesWhatIsThere() async throws {
     try await withBench { bench in

@@ -61,6 +61,8 @@ final class Arrivals {
   private var streams: [ByteStream] = []
   private var waiting: CheckedContinuation<Void, Never>?
 
+  var count: Int { streams.count }
+
   func add(_ stream: ByteStream) {
     streams.append(stream)
     waiting?.resume()
