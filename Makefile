@@ -5,8 +5,9 @@ CONFIGURATION ?= release
 BINARY := .build/$(CONFIGURATION)/larder
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 
-# Debian packages to build with.
-BUILD_PACKAGES := libevent-dev liblmdb-dev libxxhash-dev libyaml-dev zlib1g-dev libssl-dev pkg-config
+# Debian packages to build with: what Swift's own programs are linked with and link with, and the libraries.
+SWIFT_PACKAGES := gcc libstdc++-12-dev libcurl4 libncurses6 libsqlite3-0 libxml2 git
+BUILD_PACKAGES := $(SWIFT_PACKAGES) libevent-dev liblmdb-dev libxxhash-dev libyaml-dev zlib1g-dev libssl-dev pkg-config
 # Programs that the tests run, each with the Debian package that has it.
 TEST_PROGRAMS := nginx:nginx-light curl:curl wget:wget aria2c:aria2 ffmpeg:ffmpeg ffprobe:ffmpeg python3:python3 \
   pip3:python3-pip apt-get:apt dpkg-deb:dpkg sha256sum:coreutils mount:mount apache2:apache2 haproxy:haproxy
@@ -71,7 +72,7 @@ MINUTES ?= 10
 fuzz-long: fuzz-build
 	Tests/Fuzz/run.sh $(FUZZ_BUILD)/$(FUZZ_CONFIGURATION)/Fuzz $(FUZZ_BUILD) minutes $(MINUTES)
 
-lint:
+lint: build-packages
 	swift format lint --strict --recursive Sources Tests Package.swift
 
 # The program built with a sanitizer, under the faults that matter most. The tests themselves are the ordinary ones; they
