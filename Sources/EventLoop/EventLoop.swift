@@ -102,6 +102,14 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     await withUnsafeContinuation { confined.yielding.append($0) }
   }
 
+  /// Waits until the others that have their turn now have had it; not at all where there is nobody. Who sends after that
+  /// sends together with them: a peer on this machine that sleeps is woken once for all, and not by each. Must be
+  /// called on the loop.
+  public func turnEnd() async {
+    guard !confined.jobs.isEmpty else { return }
+    await withUnsafeContinuation { confined.atTurnEnd.append($0) }
+  }
+
   private func leave(waking: Bool = true, _ change: (inout Inbox) -> Void) {
     let wakes = inbox.withLock { inbox in
       guard !inbox.isOver else { return false }
@@ -149,12 +157,10 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
   /// Runs what is queued, for a time: events must not wait for many tasks, or for some that wake each other for ever.
   private func runJobs() {
-    confined.beginShare()
-    let serial = asUnownedSerialExecutor()
-    let tasks = asUnownedTaskExecutor()
-    while let job = confined.jobs.pop() {
-      job.runSynchronously(isolatedTo: serial, taskExecutor: tasks)
-      if confined.isTurnOver { break }
+    runShare()
+    if confined.resumeAtTurnEnd() {
+      runShare()
+      confined.takeLaterJobs()
     }
     // Those that have begun to send come last, but one of them in every turn: so a request waits for jobs, which are
     // short, and not for the bodies of a thousand others.
@@ -166,6 +172,16 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     let work = confined.work
     confined.work = []
     for item in work { item() }
+  }
+
+  private func runShare() {
+    confined.beginShare()
+    let serial = asUnownedSerialExecutor()
+    let tasks = asUnownedTaskExecutor()
+    while let job = confined.jobs.pop() {
+      job.runSynchronously(isolatedTo: serial, taskExecutor: tasks)
+      if confined.isTurnOver { break }
+    }
   }
 
   /// Closes what is open and runs what follows from that, until nothing is left.

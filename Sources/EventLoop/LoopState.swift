@@ -15,9 +15,13 @@ final class LoopState {
   var timers = TimerHeap()
   /// Jobs that are ready.
   var jobs = LoopQueue<UnownedJob>()
+  /// Jobs that are ready, and come behind those that were resumed at the end of the turn.
+  private var laterJobs = LoopQueue<UnownedJob>()
   var work: [@Sendable () -> Void] = []
   /// Tasks that let others go first.
   var yielding: [UnsafeContinuation<Void, Never>] = []
+  /// Tasks that let those go first that have their turn already.
+  var atTurnEnd = LoopQueue<UnsafeContinuation<Void, Never>>()
   /// Counts the turns, for budgets per turn.
   private(set) var turns: UInt64 = 0
   /// When this turn has lasted long enough; nil until somebody asks.
@@ -74,7 +78,7 @@ final class LoopState {
 
   // MARK: Turns
 
-  var hasWork: Bool { !jobs.isEmpty || !work.isEmpty || !yielding.isEmpty || !unfinished.isEmpty }
+  var hasWork: Bool { !jobs.isEmpty || !work.isEmpty || !yielding.isEmpty || !atTurnEnd.isEmpty || !unfinished.isEmpty }
 
   /// Whether this turn has lasted long enough: what is left has its turn after the events that came meanwhile. So the
   /// loop is away from new requests for a time that does not grow with the number of connections.
@@ -116,6 +120,23 @@ final class LoopState {
     let ready = yielding
     yielding = []
     for continuation in ready { continuation.resume() }
+  }
+
+  /// Makes the jobs of those that wait for the end of the turn the first ones; false where there are none. What was
+  /// there before waits in `laterJobs`.
+  func resumeAtTurnEnd() -> Bool {
+    guard !atTurnEnd.isEmpty else { return false }
+    swap(&jobs, &laterJobs)
+    while let continuation = atTurnEnd.pop() { continuation.resume() }
+    return true
+  }
+
+  func takeLaterJobs() {
+    if jobs.isEmpty {
+      swap(&jobs, &laterJobs)
+    } else {
+      while let job = laterJobs.pop() { jobs.append(job) }
+    }
   }
 
   /// One libevent timer stands for the earliest of all; it is left alone when that one goes.

@@ -66,6 +66,44 @@ import Testing
     #expect(await right.calls == 10_000)
   }
 
+  @Test func theEndOfATurnComesBehindAllThatHaveTheirTurn() async throws {
+    try await withBench { bench in
+      var order: [String] = []
+      let tasks = (0..<4).map { number in
+        bench.spawn {
+          order.append("work \(number)")
+          await bench.loop.turnEnd()
+          order.append("send \(number)")
+        }
+      }
+      for task in tasks { await task.value }
+      // The last has nobody to wait for.
+      #expect(order == ["work 0", "work 1", "work 2", "work 3", "send 3", "send 0", "send 1", "send 2"])
+    }
+  }
+
+  @Test func theEndOfATurnDoesNotWaitForAllThatIsReady() async throws {
+    try await withBench { bench in
+      var order: [Int] = []
+      let first = bench.spawn {
+        await bench.loop.turnEnd()
+        order.append(-1)
+      }
+      let others = (0..<64).map { number in
+        bench.spawn {
+          let end = Deadline.after(seconds: 0.001)
+          while Deadline.now < end {}
+          order.append(number)
+        }
+      }
+      await first.value
+      for task in others { await task.value }
+      #expect(order.filter { $0 >= 0 } == Array(0..<64), "in the order in which they came")
+      let place = try #require(order.firstIndex(of: -1))
+      #expect(place < 32)
+    }
+  }
+
   @Test func aSleepingLoopIsWokenFromAnotherThread() async throws {
     let loop = try EventLoop.start(name: "test")
     defer { loop.stop() }

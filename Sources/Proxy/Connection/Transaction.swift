@@ -134,6 +134,7 @@ final class Transaction {
 
   /// Completes the response.
   func end(trailers: Fields = Fields()) async {
+    await parts.loop.turnEnd()
     guard !response.end(trailers: trailers) else { return }
     do {
       try await response.leave()
