@@ -104,15 +104,16 @@ final class Engine: Sendable {
     var unpacked = 0
     var isNew = false
     let isDone = representation.state.withLock { state -> Bool in
+      var moment = CoarseMoment.never
       if let memory {
         guard state.body == .memory else { return false }
         bufferGrowth = state.putIntoBuffer(memory, at: start)
         unpacked = memory.count
         state.unpacked += UInt64(unpacked)
       } else {
-        state.justWritten.note(start, last.upper, at: monotonicNanoseconds())
+        moment = .now
       }
-      for piece in pieces { charge += state.record(piece.lower, piece.upper, checksum: piece.checksum) }
+      for piece in pieces { charge += state.record(piece.lower, piece.upper, checksum: piece.checksum, at: moment) }
       state.writers[writer] = ByteSpan(first.lower, last.upper)
       if state.phase == .stored, !state.isQueued {
         state.isQueued = true

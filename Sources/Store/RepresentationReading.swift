@@ -37,8 +37,8 @@ extension Representation {
 
   private enum Step {
     case ready(StoredBytes)
-    /// Checked bytes of an open file, perhaps written a moment ago: ready if they are resident.
-    case probe(OpenFile, ByteSpan, isNew: Bool)
+    /// Checked bytes of an open file: ready if they are resident. Those before `from` were so a moment ago.
+    case probe(OpenFile, ByteSpan, from: UInt64)
     case load(segment: UInt64)
     case bringIn(ByteSpan)
     case absent
@@ -61,8 +61,8 @@ extension Representation {
       case .load(let segment):
         let isLoaded = await engine.pool.run { [self] in engine.loadSegment(of: self, segment) }
         guard isLoaded else { throw .io(EIO) }
-      case .probe(let file, let window, let isNew):
-        if isResident(file, window, isNew: isNew) {
+      case .probe(let file, let window, let from):
+        if isResident(file, window, from: from) {
           return .file(file, offset: window.lower, count: Int(window.count))
         }
         return try await broughtIn(window)
@@ -85,8 +85,8 @@ extension Representation {
     let pin = token.map { Pin(self, token: $0) }
     switch step {
     case .ready(let bytes): return bytes.count == Int(clamping: span.count) ? (bytes, pin) : nil
-    case .probe(let file, let window, let isNew):
-      guard window == span, isResident(file, window, isNew: isNew) else { return nil }
+    case .probe(let file, let window, let from):
+      guard window == span, isResident(file, window, from: from) else { return nil }
       return (.file(file, offset: window.lower, count: Int(window.count)), pin)
     case .load, .bringIn, .absent: return nil
     }
@@ -104,15 +104,19 @@ extension Representation {
     return try outcome.get()
   }
 
-  /// A byte of every 128 KiB and the last one: read-ahead and writing bring in larger pieces than that. Of what was
-  /// written a moment ago only the last one, which is gone where somebody has cut the file short.
-  private func isResident(_ file: OpenFile, _ window: ByteSpan, isNew: Bool) -> Bool {
-    var position = isNew ? window.upper : window.lower
+  /// A byte of every 128 KiB and the last one: read-ahead and writing bring in larger pieces than that. What was seen a
+  /// moment ago is there still; only the last byte is gone where somebody has cut the file short.
+  private func isResident(_ file: OpenFile, _ window: ByteSpan, from unseen: UInt64) -> Bool {
+    var position = unseen
     while position < window.upper {
       guard engine.calls.isResident(file.descriptor, at: position) else { return false }
       position += 128 << 10
     }
-    return engine.calls.isResident(file.descriptor, at: window.upper - 1)
+    guard engine.calls.isResident(file.descriptor, at: window.upper - 1) else { return false }
+    if unseen < window.upper {
+      state.withLock { $0.noteResident(ByteSpan(unseen, window.upper), at: .now) }
+    }
+    return true
   }
 
   private static func step(_ state: inout RepresentationState, _ span: ByteSpan) -> Step {
@@ -139,13 +143,16 @@ extension Representation {
       // As much as has been checked; the rest is another call's.
       var place = segment.index(beyond: found.lower)
       var checkedEnd = found.lower
+      var seenEnd = found.lower
+      let now = CoarseMoment.now
       while place < segment.extents.count, checkedEnd < found.upper, segment.extents[place].isChecked {
+        let isSeen = seenEnd == checkedEnd && segment.extents[place].seen.isJust(before: now)
         checkedEnd = min(segment.extents[place].upper, found.upper)
+        if isSeen { seenEnd = checkedEnd }
         place += 1
       }
       guard checkedEnd > found.lower else { return .bringIn(found) }
-      let checked = ByteSpan(found.lower, checkedEnd)
-      return .probe(file, checked, isNew: state.justWritten.contains(checked, at: monotonicNanoseconds()))
+      return .probe(file, ByteSpan(found.lower, checkedEnd), from: seenEnd)
     }
   }
 }

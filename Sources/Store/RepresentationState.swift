@@ -52,7 +52,6 @@ struct RepresentationState {
   var unpacked: UInt64 = 0
   var file: OpenFile?
   var fileWasUsed = false
-  var justWritten = JustWritten()
   var ahead = AllocationAhead()
   /// Whether there is (or may be) a file of its own on the disk.
   var hasFile: Bool
@@ -161,10 +160,12 @@ struct RepresentationState {
 
   /// Notes that `[lower, upper)` has been written: a new extent or the growth of the one that begins at `lower`.
   /// Returns the change of the bytes charged.
-  mutating func record(_ lower: UInt64, _ upper: UInt64, checksum: UInt64) -> Int64 {
+  mutating func record(
+    _ lower: UInt64, _ upper: UInt64, checksum: UInt64, at moment: CoarseMoment = .never
+  ) -> Int64 {
     let number = Segment.number(of: lower)
     if segments[number] == nil { segments[number] = Segment(isLoaded: touched.present(at: number) == nil) }
-    let extent = Extent(lower: lower, checksum: checksum, length: UInt32(upper - lower), isChecked: true)
+    let extent = Extent(lower: lower, checksum: checksum, length: UInt32(upper - lower), isChecked: true, seen: moment)
     if body == .memory, let before = segments[number]?.extent(beginningAt: lower), before.pack != 0 {
       outgrown.append(before)
     }
@@ -256,9 +257,14 @@ struct RepresentationState {
   /// Somebody else has changed the file: every extent's checksum is to be compared again before it is sent.
   mutating func distrust() {
     checked = [:]
-    justWritten = JustWritten()
     distrusts += 1
     for index in segments.indices { segments.values[index].uncheck() }
+  }
+
+  /// Notes that the bytes of a span that lies in one segment are in the page cache.
+  mutating func noteResident(_ span: ByteSpan, at moment: CoarseMoment) {
+    guard let index = segments.index(forKey: Segment.number(of: span.lower)) else { return }
+    segments.values[index].noteResident(span, at: moment)
   }
 
   /// Marks the segment of a checked extent's stretch, when all of the stretch's extents are checked.

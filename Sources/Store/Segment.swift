@@ -17,6 +17,8 @@ struct Extent: Equatable, Sendable {
   var packOffset: UInt32 = 0
   /// Whether the bytes were written or checked since the store was opened.
   var isChecked: Bool
+  /// When the bytes were last written or found in the page cache.
+  var seen = CoarseMoment.never
 
   var upper: UInt64 { lower + UInt64(length) }
   var span: ByteSpan { ByteSpan(lower, upper) }
@@ -76,7 +78,10 @@ struct Segment: Sendable {
 
   /// No extent counts as checked any more.
   mutating func uncheck() {
-    for index in extents.indices { extents[index].isChecked = false }
+    for index in extents.indices {
+      extents[index].isChecked = false
+      extents[index].seen = .never
+    }
   }
 
   /// Where the next present byte after the absent one at `position` is, or nil when there is none.
@@ -102,6 +107,15 @@ struct Segment: Sendable {
     let index = firstIndex(notBelow: lower)
     guard index < extents.count, extents[index].lower == lower else { return }
     body(&extents[index])
+  }
+
+  /// Notes that the bytes of a span were found in the page cache.
+  mutating func noteResident(_ span: ByteSpan, at moment: CoarseMoment) {
+    var place = index(beyond: span.lower)
+    while place < extents.count, extents[place].lower < span.upper {
+      extents[place].seen = moment
+      place += 1
+    }
   }
 
   func extent(beginningAt lower: UInt64) -> Extent? {

@@ -35,26 +35,4 @@ struct ThrottleTests {
     throttle.watch { usleep(6000) }
     #expect(throttle.isClosed { 0 })
   }
-
-  @Test func whatIsWrittenInOneGoIsNewForAWhile() {
-    var written = JustWritten()
-    #expect(!written.contains(ByteSpan(0, 1), at: 0))
-    let (second, size) = (1000 * Self.millisecond, UInt64(1 << 20))
-    written.note(0, size, at: second)
-    written.note(size, 2 * size, at: second)
-    #expect(written.contains(ByteSpan(0, 2 * size), at: second))
-    #expect(!written.contains(ByteSpan(0, 2 * size + 1), at: second))
-    #expect(!written.contains(ByteSpan(0, 2 * size), at: 3 * second))
-    // Later bytes do not make the first ones new again.
-    written.note(2 * size, 3 * size, at: 3 * second)
-    #expect(!written.contains(ByteSpan(size, 3 * size), at: 3 * second))
-    #expect(written.contains(ByteSpan(2 * size, 3 * size), at: 3 * second))
-    // Elsewhere.
-    written.note(9 * size, 10 * size, at: 3 * second)
-    #expect(!written.contains(ByteSpan(2 * size, 3 * size), at: 3 * second))
-    // Not more than so much of it.
-    for number in 10..<UInt64(110) { written.note(number * size, (number + 1) * size, at: 3 * second) }
-    #expect(!written.contains(ByteSpan(45 * size, 46 * size), at: 3 * second))
-    #expect(written.contains(ByteSpan(46 * size, 110 * size), at: 3 * second))
-  }
 }
