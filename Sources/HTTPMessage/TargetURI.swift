@@ -28,7 +28,9 @@ public enum TargetError: Error, Equatable, Sendable {
 }
 
 /// An http or https URI without fragment and user information. Path and query are kept as they came.
-public struct TargetURI: Sendable {
+///
+/// A class, as many hold the target of one request: a copy of its texts would be counted for each.
+public final class TargetURI: Sendable {
   public let scheme: Scheme
   /// In lower case; an IPv6 address stands without brackets.
   public let host: String
@@ -40,6 +42,8 @@ public struct TargetURI: Sendable {
   public let isPathEmpty: Bool
   /// host[:port] as a Host field has it: IPv6 in brackets, the default port left out.
   public let authority: String
+  /// The whole URI.
+  public let absolute: String
 
   /// `pathAndQuery` must be one that `parse` or an origin-form target gave.
   public init(scheme: Scheme, host: String, port: UInt16, pathAndQuery: String, isPathEmpty: Bool = false) {
@@ -50,27 +54,18 @@ public struct TargetURI: Sendable {
     self.isPathEmpty = isPathEmpty
     let bracketed = host.utf8.contains(ASCII.colon) ? "[\(host)]" : host
     authority = port == scheme.defaultPort ? bracketed : bracketed + ":" + String(port)
+    absolute = scheme.rawValue + "://" + authority + pathAndQuery
   }
 
   /// Another resource of the same origin; `pathAndQuery` must be one that `parse` gave.
-  init(sameOriginAs other: TargetURI, pathAndQuery: String) {
+  init(sameOriginAs other: TargetURI, pathAndQuery: String, absolute: String) {
+    self.absolute = absolute
     scheme = other.scheme
     host = other.host
     port = other.port
     authority = other.authority
     self.pathAndQuery = pathAndQuery
     isPathEmpty = false
-  }
-
-  /// The whole URI.
-  public var absolute: String {
-    var text = ""
-    text.reserveCapacity(scheme.rawValue.utf8.count + 3 + authority.utf8.count + pathAndQuery.utf8.count)
-    text += scheme.rawValue
-    text += "://"
-    text += authority
-    text += pathAndQuery
-    return text
   }
 
   /// Reads an absolute http or https URI. Octets of path and query are kept as they are, but only visible ASCII is

@@ -64,37 +64,37 @@ public struct RequestHeadParser: Sendable {
   }
 
   private mutating func take(line: RawSpan) throws(WireError) -> RequestHead? {
-    guard let start else {
-      if line.byteCount == 0 {
-        emptyLines += 1
-        guard emptyLines <= RequestHeadParser.mostEmptyLines else { throw .badRequestLine("nothing but empty lines") }
-        lines.reset()
-      } else {
-        self.start = try parseStart(line)
-      }
-      return nil
+    if start != nil {
+      guard try section.take(line: line, countLimit: limits.fieldCount) else { return nil }
+      lastFields = section.finish()
+      return try finish()
     }
-    guard try section.take(line: line, countLimit: limits.fieldCount) else { return nil }
-    let fields = section.finish()
-    lastFields = fields
-    return try finish(start, fields)
+    if line.byteCount == 0 {
+      emptyLines += 1
+      guard emptyLines <= RequestHeadParser.mostEmptyLines else { throw .badRequestLine("nothing but empty lines") }
+      lines.reset()
+    } else {
+      start = try parseStart(line)
+    }
+    return nil
   }
 
   /// Takes a section that is the last one's over again, octet for octet; nil where it is not, or not all there.
   private mutating func repeatedSection(_ input: RawSpan, _ offset: inout Int) throws(WireError) -> RequestHead? {
-    guard let start, section.isEmpty, !lastFields.isEmpty else { return nil }
+    guard start != nil, section.isEmpty, !lastFields.isEmpty else { return nil }
     let end = offset + lastFields.serializedCount
     guard input.byteCount >= end + 2, input.byte(at: end) == ASCII.carriageReturn,
       input.byte(at: end + 1) == ASCII.lineFeed, lastFields.isSerialized(as: input.extracting(offset..<end)),
       lines.skip(end + 2 - offset, limit: limits.headBytes)
     else { return nil }
     offset = end + 2
-    return try finish(start, lastFields)
+    return try finish()
   }
 
-  private mutating func finish(_ start: StartLine, _ section: Fields) throws(WireError) -> RequestHead {
-    var fields = section
-    self.start = nil
+  /// Gives the head whose field lines are `lastFields`.
+  private mutating func finish() throws(WireError) -> RequestHead? {
+    guard let start = start.take() else { return nil }
+    var fields = lastFields
     emptyLines = 0
     lines.reset()
     try settleHost(&fields, start)

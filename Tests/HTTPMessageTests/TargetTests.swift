@@ -25,7 +25,8 @@ import Testing
 
   @Test("RFC 9112 §3.2: targets of one connection are read as if each were the first") func ofOneConnection() {
     let texts = [
-      "http://a/b", "http://a/c?d", "http://a", "http://a/", "http://a?e", "http://a.b/", "http://a:80/x", "http://a/x",
+      "http://a/b", "http://a/b", "http://a/c?d", "http://a", "http://a", "http://a/", "http://a/", "http://a?e",
+      "http://a.b/", "http://a:80/x", "http://a/x",
       "http://a:81/x", "http://a:81/y", "http://a:8/y", "HTTP://A/x", "http://a/y", "https://a/y", "http://a/#f",
       "http://a/ g", "http://a/h", "/i", "*", "http://u@a/", "http://a/j", "http://[::1]/k", "http://[::1]/l",
       "ftp://a/m",
@@ -36,6 +37,11 @@ import Testing
       let together = Result { () throws(TargetError) in try parser.parse(bytes.span.bytes, method: .get) }
       let alone = Result { () throws(TargetError) in try RequestTarget.parse(bytes.span.bytes, method: .get) }
       #expect(together == alone, "\(text)")
+      if case (.success(.absolute(let one)), .success(.absolute(let other))) = (together, alone) {
+        #expect(one.isPathEmpty == other.isPathEmpty, "\(text)")
+        #expect(one.absolute == other.absolute, "\(text)")
+        #expect(one.authority == other.authority, "\(text)")
+      }
     }
   }
 
