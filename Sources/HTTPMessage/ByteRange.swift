@@ -38,34 +38,51 @@ public enum RangeField: Hashable, Sendable {
 
   /// The same for one value.
   public static func parse(_ value: FieldValue, limit: Int) -> RangeField {
-    guard let equals = value.bytes.firstIndex(of: UInt8(ascii: "=")),
-      ASCII.equalIgnoringCase(value.bytes[..<equals], "bytes".utf8)
-    else { return .ignored }
+    value.bytes.withBytes { parse($0, limit: limit) }
+  }
+
+  private static func parse(_ text: RawSpan, limit: Int) -> RangeField {
+    let count = text.byteCount
+    var place = 0
+    for byte in "bytes=".utf8 {
+      guard place < count, ASCII.lowercased(text.byte(at: place)) == byte else { return .ignored }
+      place += 1
+    }
     var ranges: [ByteRange] = []
-    for part in value.bytes[(equals + 1)...].split(separator: ASCII.comma) {
-      let member = ASCII.trimmed(part)
+    while place < count {
       // RFC 9110 §5.6.1.2: empty members of a list are ignored.
-      if member.isEmpty { continue }
-      guard let range = range(member), ranges.count < limit else { return .ignored }
+      if ASCII.isBlank(text.byte(at: place)) || text.byte(at: place) == ASCII.comma {
+        place += 1
+        continue
+      }
+      guard ranges.count < limit, let range = range(text, &place) else { return .ignored }
       ranges.append(range)
+      while place < count, ASCII.isBlank(text.byte(at: place)) { place += 1 }
+      guard place == count || text.byte(at: place) == ASCII.comma else { return .ignored }
     }
     return ranges.isEmpty ? .ignored : .bytes(ranges)
   }
 
-  private static func range(_ member: ArraySlice<UInt8>) -> ByteRange? {
-    guard let dash = member.firstIndex(of: UInt8(ascii: "-")) else { return nil }
-    let before = member[..<dash]
-    let after = member[(dash + 1)...]
-    if before.isEmpty { return saturated(after).map(ByteRange.suffix) }
-    guard let first = saturated(before) else { return nil }
-    if after.isEmpty { return .from(first) }
-    guard let last = saturated(after), first <= last else { return nil }
-    return .bounded(first: first, last: last)
+  private static func range(_ text: RawSpan, _ place: inout Int) -> ByteRange? {
+    let first = number(text, &place)
+    guard place < text.byteCount, text.byte(at: place) == UInt8(ascii: "-") else { return nil }
+    place += 1
+    let last = number(text, &place)
+    guard let first else { return last.map(ByteRange.suffix) }
+    guard let last else { return .from(first) }
+    return first <= last ? .bounded(first: first, last: last) : nil
   }
 
-  private static func saturated(_ digits: ArraySlice<UInt8>) -> UInt64? {
-    guard !digits.isEmpty, digits.allSatisfy(ASCII.isDigit) else { return nil }
-    return min(ASCII.decimal(digits) ?? .max, ByteRange.largest)
+  /// The number whose digits stand at `place`, at most `ByteRange.largest`; nil where there are none.
+  private static func number(_ text: RawSpan, _ place: inout Int) -> UInt64? {
+    let start = place
+    var number: UInt64 = 0
+    while place < text.byteCount, ASCII.isDigit(text.byte(at: place)) {
+      let digit = UInt64(text.byte(at: place) - 0x30)
+      number = number > ByteRange.largest / 10 ? ByteRange.largest : min(number * 10 + digit, ByteRange.largest)
+      place += 1
+    }
+    return place > start ? number : nil
   }
 }
 

@@ -171,15 +171,26 @@ extension [UInt8] {
     append(digitsOf: UInt64(number.magnitude))
   }
 
-  /// Most numbers of a head are short: the highest digit is found first, and nothing is reversed.
+  /// Makes room for the digits first, so that the last one, which is found first, finds its place.
   @usableFromInline mutating func append(digitsOf number: UInt64) {
-    var scale: UInt64 = 1
-    while number / scale >= 10 { scale *= 10 }
-    while scale > 0 {
-      append(UInt8(truncatingIfNeeded: number / scale % 10) + 0x30)
-      scale /= 10
+    var digits = 1
+    var bound: UInt64 = 10
+    while number >= bound, digits < Self.mostDigits {
+      digits += 1
+      bound &*= 10
+    }
+    var place = count + digits
+    append(contentsOf: repeatElement(UInt8(ascii: "0"), count: digits))
+    var rest = number
+    while rest > 0 {
+      place -= 1
+      self[place] += UInt8(truncatingIfNeeded: rest % 10)
+      rest /= 10
     }
   }
+
+  /// Those of the largest number of 64 bits.
+  private static var mostDigits: Int { 20 }
 }
 
 extension ArraySlice<UInt8> {

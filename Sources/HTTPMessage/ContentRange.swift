@@ -36,7 +36,14 @@ public enum ContentRange: Hashable, Sendable {
 
   /// The value as the field spells it.
   public var fieldValue: FieldValue {
-    var bytes = Array("bytes ".utf8)
+    var bytes: [UInt8] = []
+    write(to: &bytes)
+    return FieldValue(checked: bytes[...])
+  }
+
+  /// Adds the value as the field spells it.
+  package func write(to bytes: inout [UInt8]) {
+    bytes.append(contentsOf: "bytes ".utf8)
     switch self {
     case .satisfied(let first, let last, let total):
       bytes.append(decimal: first)
@@ -48,6 +55,5 @@ public enum ContentRange: Hashable, Sendable {
       bytes.append(contentsOf: "*/".utf8)
       bytes.append(decimal: total)
     }
-    return FieldValue(checked: bytes[...])
   }
 }

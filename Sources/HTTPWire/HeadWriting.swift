@@ -67,6 +67,13 @@ public struct ResponseHeadWriter {
     endLine()
   }
 
+  /// Adds a Content-Range field line.
+  public mutating func append(_ range: ContentRange) {
+    begin(.contentRange)
+    range.write(to: &octets)
+    endLine()
+  }
+
   /// The head with its empty line. Nothing may be added afterwards.
   public mutating func end() -> [UInt8] {
     endLine()

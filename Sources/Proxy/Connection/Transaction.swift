@@ -99,7 +99,7 @@ final class Transaction {
     let code = part == nil ? entry.response.status : 206
     var writer = ResponseHeadWriter(
       status: code, reason: part == nil ? entry.response.reason : ResponseHead.usualReason(of: 206), lines: entry.lines)
-    if let part { writer.append(.contentRange, part.fieldValue) }
+    if let part { writer.append(part) }
     if let age { writer.append(.age, decimal: UInt64(max(0, age))) }
     writer.append(.via, context.via(receivedOver: .http11))
     finish(writer, code: code, framing: framing, status: status)
