@@ -13,7 +13,7 @@ extension CachedRequest {
     let pin: Pin?
   }
 
-  /// Queues the response to a GET where what is stored is fresh, complete and at hand. It is the common case, and the
+  /// Queues the response to a GET where what is stored is fresh and all that is asked for is at hand. It is the common case, and the
   /// one that is to cost next to nothing.
   ///
   /// - Returns: nil, with nothing queued, where it is not that plain.
@@ -57,11 +57,11 @@ extension CachedRequest {
   }
 
   /// The one span that a selection comes to, and what Content-Range says of it; nil where it is not one, empty, or of
-  /// an incomplete representation.
+  /// a representation whose end is not known.
   private func contiguous(
     _ selection: RangeSelection, of entry: StoredEntry
   ) -> (span: ByteSpan, part: ContentRange?)? {
-    guard entry.representation.isComplete, let total = entry.representation.total, total > 0 else { return nil }
+    guard let total = entry.representation.total, total > 0 else { return nil }
     switch selection {
     case .whole: return (ByteSpan(0, total), nil)
     case .part(let span):
