@@ -122,12 +122,12 @@ BENCH_PROGRAMS := nginx:nginx-light squid:squid varnishd:varnish traffic_server:
 COUNT_PROGRAMS := nginx:nginx-light valgrind:valgrind
 BENCHMARKS = LARDER_BINARY=$(CURDIR)/$(BINARY) .build/$(CONFIGURATION)/Benchmarks
 
-.PHONY: bench-build bench-quick bench-counts bench-thresholds bench-readme
+.PHONY: bench-build bench-quick bench-counts bench-allocations bench-thresholds bench-readme
 bench-build: build
 	swift build -c $(CONFIGURATION) --product Benchmarks
 
 # Beside the peers, by processor time (Benchmarks/README.md). ROWS may name some of micro, first-byte, memory, peers,
-# calls, counts, scale, slow.
+# calls, counts, allocations, scale, slow.
 bench: bench-build
 	@Benchmarks/install $(BENCH_PROGRAMS) $(COUNT_PROGRAMS)
 	$(BENCHMARKS) $(ROWS)
@@ -141,6 +141,11 @@ bench-quick: bench-build
 bench-counts: bench-build
 	@Benchmarks/install $(COUNT_PROGRAMS)
 	$(BENCHMARKS) --results .build/bench-counts.json counts
+
+# The allocations alone, which come out the same on a busy machine.
+bench-allocations: bench-build
+	@Benchmarks/install nginx:nginx-light
+	$(BENCHMARKS) --results .build/bench-allocations.json allocations
 
 # Makes what is counted now the thresholds.
 bench-thresholds: bench-build

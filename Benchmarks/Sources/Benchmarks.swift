@@ -41,7 +41,9 @@ struct BenchmarkProgram {
       case .peers: try Comparison(isQuick: options.isQuick).run(&results, &verdict)
       case .calls: try SystemCallCounts(isQuick: options.isQuick).run(&results)
       case .micro: try MicroBenchmarks.run(&results)
-      case .counts: try CountsBenchmark(updates: options.updatesThresholds).run(&results, &verdict)
+      case .counts:
+        try CountsBenchmark(updates: options.updatesThresholds, countsInstructions: true).run(&results, &verdict)
+      case .allocations: try CountsBenchmark(updates: false, countsInstructions: false).run(&results, &verdict)
       case .scale: try await ScaleBenchmark.run(&results, &verdict)
       case .slow: try await ScaleBenchmark.runSlow(&results, &verdict)
       }

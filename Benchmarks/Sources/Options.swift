@@ -5,6 +5,8 @@ struct Options {
   /// The groups of rows.
   enum Group: String, CaseIterable {
     case micro, counts
+    /// Those of the counts that come out the same however busy the machine is.
+    case allocations
     case firstByte = "first-byte"
     case memory, peers, calls, scale, slow
   }
