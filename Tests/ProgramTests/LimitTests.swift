@@ -91,6 +91,30 @@ import Testing
     }
   }
 
+  /// RFC 9112 §9.6: closing with unread bytes would reset the connection, and destroy what is still on its way.
+  @Test func whatIsAskedBehindTheLastResponseDoesNotCutThatOff() throws {
+    try withRig { rig in
+      // More than fits between the two sides.
+      let body = PatternBody(seed: 501, size: 24 << 20)
+      let origin = try rig.origin { exchange in
+        try exchange.head("200 OK", [("Content-Length", "\(body.size)"), ("Cache-Control", "max-age=3600")])
+        try exchange.body(body, 0..<body.size)
+      }
+      let larder = try rig.larder(["clients.requests_per_connection": "1"])
+      #expect(try RawClient.fetch(origin.url("/"), through: larder.port).body.count == body.size)
+      let client = try RawClient(port: larder.port, receiveBuffer: 4096)
+      try client.send(RawClient.request("GET", origin.url("/")))
+      var response = try client.responseHead()
+      try client.send(RawClient.request("GET", origin.url("/")))
+      try client.readBody(of: &response)
+      #expect(response.end == .clean)
+      expectBytes(response.body, body.bytes(0..<body.size))
+      client.finish()
+      #expect(try client.isEnded())
+      #expect(origin.requests.count == 1)
+    }
+  }
+
   @Test("RFC 9110 §15.5.9: a head that is not complete in time is answered 408, and a silent client closed")
   func headTimeout() throws {
     try withRig { rig in

@@ -87,10 +87,15 @@ final class ClientConnection {
       switch transaction.disposition {
       case .keepOpen:
         // The response may have begun before the drain did.
-        if parts.context.isDraining { return .ended }
+        if parts.context.isDraining {
+          await lingerIfUnread()
+          return .ended
+        }
         isIdle = true
         address.beginWait(self)
-      case .close: return .ended
+      case .close:
+        await lingerIfUnread()
+        return .ended
       case .cutOff:
         // A client that does not take the rest has ended the connection itself.
         try? await transaction.response.flush()
@@ -185,6 +190,11 @@ final class ClientConnection {
     await transaction.answer(ErrorPage(status: status, reason: reason))
     transaction.finish()
     await linger()
+  }
+
+  /// A client may have sent requests in advance that are not answered any more: it must get to read what was.
+  private func lingerIfUnread() async {
+    if !stream.isIdleClean() { await linger() }
   }
 
   /// Lets the client read the answer before the connection goes: closing with unread bytes would reset it
