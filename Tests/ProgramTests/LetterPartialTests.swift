@@ -155,6 +155,16 @@ import Testing
         .fetched(text: "0123456789"),
         .validated("Range: bytes=1-2", status: 206, text: "12", asks: ["If-None-Match: \"v1\"", "Range: bytes=1-2"]),
       ]),
+    Row(
+      "9110 §13.1.5 and under the client's own condition, for it may be of another version",
+      [
+        Answer(["body=0123456789", "Cache-Control: max-age=0", tag]),
+        Answer(["body=abcdefgh", "Cache-Control: no-store"]),
+      ],
+      [
+        .fetched(text: "0123456789"),
+        .fetched("Range: bytes=1-2", "If-Range: \"v1\"", text: "abcdefgh", asks: ["If-Range: \"v1\""]),
+      ]),
   ]
   @Test(arguments: rows) func part(_ row: Row) throws { try play(row) }
 }

@@ -144,6 +144,8 @@ extension CachedRequest {
     defer { lead?.end() }
     if case .bytes(let ranges) = RangeField.parse(request.fields, limit: settings.limits.ranges), ranges.count == 1 {
       fields.set(.range, ranges[0].fieldValue)
+      // RFC 9110 §13.1.5: should the answer be another representation, a part of it is of use under its condition only.
+      for value in request.fields.all(.ifRange) { fields.append(.ifRange, value) }
     }
     fields.append(contentsOf: conditions)
     do {
