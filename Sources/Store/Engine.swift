@@ -149,13 +149,14 @@ final class Engine: Sendable {
     representation.state.withLock { if $0.phase == .stored || $0.phase == .unreferenced { $0.phase = .superseded } }
   }
 
-  /// The same for one that responses may still refer to: they are forgotten.
+  /// The same for one that responses may still refer to: they are forgotten. In this order: one that is put in meanwhile
+  /// either sees that it is superseded, or is found here.
   func withdraw(_ representation: Representation) {
+    supersede(representation)
     if let key = representation.state.withLock({ $0.key }) {
       _ = keys.remove(key) { $0.representation === representation }
       inbox.noteKeys()
     }
-    supersede(representation)
   }
 
   func discard(_ representation: Representation) {

@@ -85,7 +85,7 @@ public final class Representation: Sendable {
   }
 
   /// Whether the length is known and every byte is present.
-  public var isComplete: Bool { state.withLock { $0.total == $0.presentBytes } }
+  public var isComplete: Bool { state.withLock { $0.phase != .gone && $0.total == $0.presentBytes } }
 
   /// Whether another representation took its place, or its data is gone: it must not be extended.
   public var isSuperseded: Bool {

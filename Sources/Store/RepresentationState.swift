@@ -81,6 +81,18 @@ struct RepresentationState {
 
   var isInUse: Bool { !pins.isEmpty || !writers.isEmpty }
 
+  /// Notes that a response of this key refers to it; false, and nothing changes, where none may any more.
+  mutating func refer(from key: KeyHash) -> Bool {
+    switch phase {
+    case .unreferenced, .stored:
+      phase = .stored
+      self.key = key
+      isRecordDirty = true
+      return true
+    case .superseded, .gone: return false
+    }
+  }
+
   var hasChanges: Bool { isRecordDirty || !dirty.isEmpty || !removed.isEmpty }
 
   mutating func token() -> Int {

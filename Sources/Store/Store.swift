@@ -88,7 +88,8 @@ public final class Store: Sendable {
   /// Stores a response under a key. It replaces the one with the same nominated fields and values; if that has another
   /// representation, which no other response has, it is superseded.
   ///
-  /// A representation belongs to one key, and may have several responses under it.
+  /// A representation belongs to one key, and may have several responses under it. One that is superseded or gone gets
+  /// none any more: the entry is the caller's alone then, and what is stored stays as it is.
   ///
   /// - Parameter terms: what the response says of its reuse, where that has been read already.
   @discardableResult
@@ -97,21 +98,20 @@ public final class Store: Sendable {
   ) -> StoredEntry {
     let entry = StoredEntry(key: key, response: response, representation: representation, terms: terms)
     let hash = KeyHash(key.text)
-    representation.state.withLock { state in
-      if state.phase == .unreferenced { state.phase = .stored }
-      state.key = hash
-      state.isRecordDirty = true
-    }
+    guard representation.state.withLock({ $0.refer(from: hash) }) else { return entry }
     let replaced = engine.keys.put(entry, hash)
     for old in replaced.entries where !engine.keys.refers(hash, to: old.representation) {
-      engine.supersede(old.representation)
+      engine.withdraw(old.representation)
     }
+    // It may have gone before the entry was there to go with it.
+    if representation.isSuperseded { _ = engine.keys.remove(hash) { $0 === entry } }
     engine.noteChange(representation)
     engine.inbox.noteKeys()
     return entry
   }
 
-  /// Stores a response that a 304 has updated: the same representation, in the place of `entry`.
+  /// Stores a response that a 304 has updated: the same representation, in the place of `entry`. Nothing is stored where
+  /// that has been replaced or evicted meanwhile.
   @discardableResult
   public func update(_ entry: StoredEntry, _ response: StoredResponse) -> StoredEntry {
     let updated = add(response, for: entry.key, representation: entry.representation)
@@ -126,7 +126,7 @@ public final class Store: Sendable {
   public func remove(_ entry: StoredEntry) {
     let hash = KeyHash(entry.key.text)
     let removed = engine.keys.remove(hash) { $0.representation === entry.representation }
-    for old in removed.entries { engine.supersede(old.representation) }
+    for old in removed.entries { engine.withdraw(old.representation) }
     engine.inbox.noteKeys()
   }
 
@@ -137,7 +137,7 @@ public final class Store: Sendable {
       $0.variant == entry.variant && $0.representation === entry.representation
     }
     for old in removed.entries where !engine.keys.refers(hash, to: old.representation) {
-      engine.supersede(old.representation)
+      engine.withdraw(old.representation)
     }
     engine.inbox.noteKeys()
   }
@@ -147,7 +147,7 @@ public final class Store: Sendable {
     let hash = KeyHash(key.text)
     // What is stored after this call has a larger number, unless its representation was made before.
     let (removed, mustLoad) = engine.keys.removeAll(key, hash, below: engine.makeID())
-    for old in removed.entries { engine.supersede(old.representation) }
+    for old in removed.entries { engine.withdraw(old.representation) }
     engine.inbox.noteKeys()
     guard mustLoad else { return }
     let engine = engine

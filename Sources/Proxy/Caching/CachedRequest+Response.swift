@@ -124,7 +124,9 @@ extension CachedRequest {
   /// Sees to the first byte before the head goes out, so that a change at the origin costs the client nothing.
   private func prepare(_ span: ByteSpan, _ entry: StoredEntry, _ supply: Supply) async -> Prepared {
     let reader = supply.reader(of: span)
-    defer { withExtendedLifetime(reader) {} }
+    // Eviction must not take the place that the origin is being asked for.
+    let pin = entry.representation.pin(span)
+    defer { withExtendedLifetime((reader, pin)) {} }
     for _ in 0..<Self.preparations {
       guard case .absent = await entry.representation.presence(at: span.lower, upTo: span.upper) else {
         return .ready(entry, supply)

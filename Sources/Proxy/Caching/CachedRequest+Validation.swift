@@ -24,6 +24,15 @@ extension CachedRequest {
     }
   }
 
+  /// Asks the origin while eviction spares what the answer is about to be served from.
+  private func sparing<Answer, Failure>(
+    _ entry: StoredEntry, _ span: ByteSpan, _ ask: () async throws(Failure) -> Answer
+  ) async throws(Failure) -> Answer {
+    let pin = entry.representation.pin(span)
+    defer { withExtendedLifetime(pin) {} }
+    return try await ask()
+  }
+
   private enum FirstGap {
     /// Nothing is missing, or others are bringing it.
     case none
@@ -50,7 +59,10 @@ extension CachedRequest {
   ) async -> Attempt {
     let reader = supply.reader(of: claim.span)
     defer { withExtendedLifetime(reader) {} }
-    switch await ask(for: claim, bridged, of: entry, reason.forwardReason) {
+    let answer = await sparing(entry, claim.span) {
+      await ask(for: claim, bridged, of: entry, reason.forwardReason)
+    }
+    switch answer {
     case .attempt(let attempt): return attempt
     case .unusable(let why):
       claim.end(.wrong(reason: why))
@@ -149,7 +161,10 @@ extension CachedRequest {
     }
     fields.append(contentsOf: conditions)
     do {
-      let answer = try await ask(fields)
+      let answer = try await sparing(entry, ByteSpan(0, entry.representation.total ?? .max)) {
+        () throws(UpstreamError) in
+        try await ask(fields)
+      }
       if StaleOccasion.isFailure(answer.head.status),
         let attempt = await serveInsteadOfFailure(entry, reason.forwardReason, status: answer.head.status)
       {

@@ -53,6 +53,8 @@ extension CachedRequest {
     keep: (StoredEntry) async -> Void = { _ in }
   ) async -> Attempt {
     let fresh = context.store.update(entry, answer.updating(entry, for: forwarded.head, context.rules))
+    // Its bytes may have gone while the origin was asked; then nothing is stored of it any more.
+    if fresh.representation.isSuperseded, !(await isPresent(fresh)) { return .lookAgain }
     let isKept = mayStayStored(fresh.response, rules: context.rules)
     if isKept { await keep(fresh) }
     ownFields = unstorableFields(of: answer.head, rules: context.rules)
