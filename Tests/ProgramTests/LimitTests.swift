@@ -216,6 +216,25 @@ import Testing
     }
   }
 
+  @Test func aResponseThatIsOnItsWayArrivesWhenItsConnectionGoesForAnother() throws {
+    try withRig { rig in
+      let body = PatternBody(seed: 502, size: 200_000)
+      let origin = try rig.origin { try Representation(body).serve($0) }
+      let larder = try rig.larder(["clients.connections_per_address": "1", "workers": "1"])
+      let slow = try RawClient(port: larder.port, receiveBuffer: 4096)
+      try slow.send(RawClient.request("GET", origin.url("/")))
+      // All of it is in the hands of the system.
+      try eventually("the response to have left", until: { $0 == 1 }) { try larder.metric("larder_requests_total") }
+      let other = try RawClient(port: larder.port)
+      #expect(try other.fetch(origin.url("/")).status == 200)
+      #expect(try larder.metric("larder_client_connections_shed_total") == 1)
+      let response = try slow.response()
+      #expect(response.end == .clean)
+      expectBytes(response.body, body.bytes(0..<body.size))
+      #expect(try slow.isEnded())
+    }
+  }
+
   @Test(
     "Where all connections are at work the new one is refused", arguments: ["connections", "connections_per_address"])
   func allAtWork(_ limit: String) throws {

@@ -125,6 +125,12 @@ final class ClientConnection {
     if isIdle, parser.isEmpty { stream.close() }
   }
 
+  /// Ends the connection, which waits for a request, for the sake of another. What the system still has of a response
+  /// arrives; where there has been none, nothing is left behind.
+  func makeWay() {
+    if served > 0 { stream.close() } else { stream.abort() }
+  }
+
   /// Ends the connection, whatever is under way.
   func abort() { stream.abort() }
 

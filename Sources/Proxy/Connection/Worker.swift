@@ -128,7 +128,7 @@ actor Worker: LoopBound {
     guard let connection = address.replaceable else { return false }
     address.countReplacement()
     context.counters.shedConnections.add()
-    connection.abort()
+    connection.makeWay()
     forget(connection)
     return true
   }
