@@ -44,6 +44,46 @@ import Testing
     }
   }
 
+  @Test func whoWaitsForARequestThatFailsSharesTheNext() throws {
+    try withRig { rig in
+      let gate = rig.gate("failure")
+      let origin = try rig.origin { exchange in
+        guard exchange.index > 0 else {
+          try gate.pass()
+          return exchange.reset()
+        }
+        try exchange.respond("200 OK", [("Cache-Control", "max-age=600")], body: "shared")
+      }
+      let larder = try rig.larder(["workers": "1"])
+      let leader = try follow(origin.url("/"), through: larder)
+      try gate.waitForArrival()
+      let others = try (0..<4).map { _ in try follow(origin.url("/"), through: larder) }
+      try letWorkerRead(larder)
+      gate.open()
+      #expect(try leader.response().status == 502)
+      for other in others { #expect(try other.response().text == "shared") }
+      #expect(origin.requests.count == 2)
+    }
+  }
+
+  /// The time that a request waits for another's head is longer here than a test's patience.
+  @Test func whoTakesAValidatedResponseSlowlyKeepsNobodyWaiting() throws {
+    try withRig { rig in
+      let body = PatternBody(seed: 503, size: 24 << 20)
+      let origin = try rig.origin { exchange in
+        try Representation(body, entityTag: "\"v1\"", fields: [("Cache-Control", "max-age=0")]).serve(exchange)
+      }
+      let larder = try rig.larder(["fills.collapse_timeout": "600s"])
+      #expect(try RawClient.fetch(origin.url("/"), through: larder.port).body.count == body.size)
+      let slow = try RawClient(port: larder.port, receiveBuffer: 4096)
+      try slow.send(RawClient.request("GET", origin.url("/")))
+      #expect(cacheStatus(try slow.responseHead()).contains("fwd-status=304"))
+      let other = try RawClient.fetch(origin.url("/"), [("Range", "bytes=5-9")], through: larder.port)
+      #expect(other.status == 206 && cacheStatus(other).contains("fwd-status=304"))
+      expectBytes(other.body, body.bytes(5..<10))
+    }
+  }
+
   @Test("RFC 9211 §2.6: a response that cannot be shared is fetched by each that waited, and they say so")
   func notCollapsed() throws {
     try withRig { rig in

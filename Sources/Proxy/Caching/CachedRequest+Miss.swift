@@ -27,14 +27,11 @@ extension CachedRequest {
       await pass(.originAnswer(reason))
       return .answered
     }
-    var lead: Collapser.Lead?
     switch await standing(reason) {
-    case .alone: break
-    case .leads(let taken): lead = taken
+    case .goes: break
     case .lookAgain: return .lookAgain
     case .gone: return .answered
     }
-    defer { lead?.end() }
     var fields = forwarded.fields
     /// What is left of several ranges while one of them is asked for.
     var others: [ByteRange] = []
@@ -64,7 +61,7 @@ extension CachedRequest {
         return attempt
       }
       if answer.head.status == 304, !choices.isEmpty { return await serveChosen(answer, among: choices, reason) }
-      return await take(answer, reason, isCut: !others.isEmpty, lead: lead, stale: stale)
+      return await take(answer, reason, isCut: !others.isEmpty, stale: stale)
     } catch {
       if StaleOccasion.isFailure(error.status),
         let attempt = await serveInsteadOfFailure(stale, reason, status: nil)
@@ -72,6 +69,7 @@ extension CachedRequest {
         return attempt
       }
       let status = CacheStatus(.forwarded(reason, collapsed: waitedInVain), detail: error.token)
+      leadNoFurther()
       await transaction.fail(error, status: status)
       return .answered
     }
@@ -89,8 +87,8 @@ extension CachedRequest {
   }
 
   enum UpstreamStanding {
-    case alone
-    case leads(Collapser.Lead)
+    /// It goes, alone or with others waiting for its `lead`.
+    case goes
     case lookAgain
     /// The client has left meanwhile.
     case gone
@@ -99,10 +97,13 @@ extension CachedRequest {
   /// Whether to go upstream or to wait for who is on the way: once, and not for what could not be shared last time.
   func standing(_ reason: ForwardReason) async -> UpstreamStanding {
     transaction.goesUpstream()
-    guard !hasWaited, !context.passMemory.contains(key) else { return .alone }
+    // Who leads already must not wait for itself.
+    guard lead == nil, !hasWaited, !context.passMemory.contains(key) else { return .goes }
     let deadline = Deadline.after(seconds: settings.fills.collapseTimeout.inSeconds)
     switch await context.collapser.enter(key, deadline: deadline, loop: transaction.parts.loop) {
-    case .leads(let lead): return .leads(lead)
+    case .leads(let taken):
+      lead = taken
+      return .goes
     // Who has no condition of its own gets an answer that others can use.
     case .unanswered where !isConditional && waitsInVain < Self.waitsInVain: waitsInVain += 1
     case .waited, .unanswered, .slow: hasWaited = true
@@ -113,6 +114,12 @@ extension CachedRequest {
       return .gone
     }
     return .lookAgain
+  }
+
+  /// What came, if anything, is of no use to those who wait for it: one of them goes next.
+  func leadNoFurther() {
+    lead?.endUnanswered()
+    lead = nil
   }
 
   private var isConditional: Bool {
@@ -127,11 +134,12 @@ extension CachedRequest {
   /// - Parameter isCut: the origin was asked for the first of several ranges only.
   /// - Parameter stale: the stored response that the origin was asked about.
   func take(
-    _ answer: OriginAnswer, _ reason: ForwardReason, isCut: Bool, lead: Collapser.Lead?, stale: StoredEntry? = nil
+    _ answer: OriginAnswer, _ reason: ForwardReason, isCut: Bool, stale: StoredEntry? = nil
   ) async -> Attempt {
     let head = answer.head
     if head.status == 304, !answer.isConditional {
       answer.exchange.abandon()
+      leadNoFurther()
       let error = UpstreamError.unusable(Origin(forwarded.target), reason: "304 to a request without conditions")
       await transaction.fail(error, status: CacheStatus(.forwarded(reason), detail: error.token))
       return .answered
@@ -155,10 +163,10 @@ extension CachedRequest {
       // RFC 9111 §4.3.3: the full response is the answer now, so what is stored for the request is out of date.
       if let stale, head.status < 300 { context.store.remove(stale) }
       if answer.isForOneClient {
-        lead?.endUnanswered()
+        leadNoFurther()
       } else {
         context.passMemory.remember(key)
-        lead?.end()
+        lead = nil
       }
       if case .noSpace = refusal { context.log.warning("\(key.text): not stored: \(StoreError.noSpace.explanation)") }
       // RFC 9110 §14.1.2: what the first range comes to says nothing of the others.
@@ -173,16 +181,14 @@ extension CachedRequest {
       return .answered
     case .body(let body):
       context.passMemory.forget(key)
-      return await store(answer, body, reason, lead: lead)
+      return await store(answer, body, reason)
     }
   }
 
   /// Stores the response, begins the fill of its body, and serves the request as a reader of it.
-  func store(
-    _ answer: OriginAnswer, _ body: Admission.IncomingBody, _ reason: ForwardReason, lead: Collapser.Lead?
-  ) async -> Attempt {
+  func store(_ answer: OriginAnswer, _ body: Admission.IncomingBody, _ reason: ForwardReason) async -> Attempt {
     let admitted = await admission.store(answer, body)
-    lead?.end()
+    lead = nil
     ownFields = unstorableFields(of: answer.head, body.terms)
     var selection = select(from: admitted.entry)
     // RFC 9110 §14.2: Range may be ignored; what lies far behind would keep the client waiting for its first byte.

@@ -21,6 +21,8 @@ extension CachedRequest {
 
   /// Serves a stored response that may be served; what is missing of it is fetched.
   func serve(_ entry: StoredEntry, _ status: CacheStatus, supply: Supply? = nil) async -> Attempt {
+    // Nobody waits for this client to take its response.
+    lead = nil
     context.store.touch(entry)
     let served = entry.response.served(as: form(of: entry))
     if case .notModified = evaluateConditionals(of: request, against: served, now: context.now) {

@@ -146,14 +146,11 @@ extension CachedRequest {
     let own = asksPlainly || request.fields.contains(.range) ? Fields() : request.fields
     let conditions = conditionalFields(for: [entry.response], client: own)
     guard !conditions.isEmpty else { return await miss(reason.forwardReason, stale: entry) }
-    var lead: Collapser.Lead?
     switch await standing(reason.forwardReason) {
-    case .alone: break
-    case .leads(let taken): lead = taken
+    case .goes: break
     case .lookAgain: return .lookAgain
     case .gone: return .answered
     }
-    defer { lead?.end() }
     if case .bytes(let ranges) = RangeField.parse(request.fields, limit: settings.limits.ranges), ranges.count == 1 {
       fields.set(.range, ranges[0].fieldValue)
       // RFC 9110 §13.1.5: should the answer be another representation, a part of it is of use under its condition only.
@@ -172,7 +169,7 @@ extension CachedRequest {
         return attempt
       }
       guard answer.head.status == 304 else {
-        return await take(answer, reason.forwardReason, isCut: false, lead: lead, stale: entry)
+        return await take(answer, reason.forwardReason, isCut: false, stale: entry)
       }
       return await take304(answer, entry, reason.forwardReason)
     } catch {
@@ -181,6 +178,7 @@ extension CachedRequest {
       {
         return attempt
       }
+      leadNoFurther()
       await transaction.fail(error, status: CacheStatus(.forwarded(reason.forwardReason), detail: error.token))
       return .answered
     }
@@ -202,6 +200,7 @@ extension CachedRequest {
     // Whatever it is about, it is not what is stored.
     context.store.remove(entry)
     if isClients(answer.head) {
+      leadNoFurther()
       context.counters.passes.add()
       await Relay(transaction, exchange: answer.exchange).run(answer.head, status: .passed(.clientsOwn(reason)))
       return .answered

@@ -17,6 +17,8 @@ final class CachedRequest {
   let key: CacheKey
   /// What fills ask upstream with; made when the first one is begun.
   private(set) lazy var source = FillSource(target: forwarded.target, fields: forwarded.fields)
+  /// While this request is on its way for a response head: others wait for that. Letting go of it ends the wait.
+  var lead: Collapser.Lead?
   /// Whether this request has waited for another's response head already: it waits once only.
   var hasWaited = false
   /// How often it has waited for a head that was of no use to it.
@@ -67,7 +69,9 @@ final class CachedRequest {
     if context.unstable.contains(key) { return await pass(.validatorUnstable) }
     var looks = 0
     while true {
-      switch await attempt() {
+      let attempt = await attempt()
+      lead = nil
+      switch attempt {
       case .answered: return
       case .lookAgain:
         looks += 1
@@ -137,7 +141,7 @@ final class CachedRequest {
     case .pass(let refusal):
       await Relay(transaction, exchange: answer.exchange).run(answer.head, status: .passed(refusal))
     case .body(let body):
-      switch await store(answer, body, .method, lead: nil) {
+      switch await store(answer, body, .method) {
       case .answered: break
       case .lookAgain, .changed: await failAfterAnswer()
       }
