@@ -171,7 +171,7 @@ final class Engine: Sendable {
   }
 
   /// A representation object is gone: what of its data must go too?
-  func didForget(_ id: UInt64, _ last: Representation.Remains, _ places: [Extent]) {
+  func didForget(_ id: UInt64, _ last: Representation.Remains, _ places: [Extent], identity: UInt) {
     buffers.count(-last.bufferBytes)
     if last.hasOpenFile { files.count(-1) }
     space.change { $0.unpacked -= min($0.unpacked, last.unpacked) }
@@ -179,9 +179,13 @@ final class Engine: Sendable {
     case .stored: break
     case .unreferenced, .superseded, .gone:
       if last.isRecorded || last.hasFile {
-        inbox.delete(Deletion(id: id, places: places, isRecorded: last.isRecorded, allocated: last.allocated))
+        return inbox.delete(
+          Deletion(
+            id: id, places: places, isRecorded: last.isRecorded, allocated: last.allocated, hasFile: last.hasFile,
+            identity: identity))
       }
     }
+    registry.forget(id, identity)
   }
 }
 
@@ -224,6 +228,13 @@ final class Registry: Sendable {
       references[id] = Reference(representation: made, identity: UInt(bitPattern: ObjectIdentifier(made)))
       return made
     }
+  }
+
+  /// Whether the object of this number has gone and what becomes of its data is still to be seen to: it knew that better
+  /// than the index does.
+  func isDeparting(_ id: UInt64) -> Bool {
+    let (isKnown, object) = lane(id).references.withLock { ($0[id] != nil, $0[id]?.representation) }
+    return isKnown && object == nil
   }
 
   /// Drops the entry of an object that is about to go, but not that of another one made since. Looks at no object: the

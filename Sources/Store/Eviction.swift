@@ -99,13 +99,16 @@ extension IndexThread {
     var key: KeyHash?
     var places: [Extent] = []
     var allocated = size
+    var hasFile = false
+    if representation == nil, engine.registry.isDeparting(id) { return false }
     if let representation {
       let isFree = representation.state.withLock { state -> Bool in
         guard !state.isInUse else { return false }
-        if state.phase == .stored { state.phase = .gone }
+        state.phase = .gone
         key = state.key
         places = state.packedExtents
         allocated = state.allocated
+        hasFile = state.hasFile
         return true
       }
       guard isFree else { return false }
@@ -125,7 +128,7 @@ extension IndexThread {
         }
       }
     }
-    delete(Deletion(id: id, places: places, isRecorded: true, allocated: allocated), &batch)
+    delete(Deletion(id: id, places: places, isRecorded: true, allocated: allocated, hasFile: hasFile), &batch)
     return true
   }
 

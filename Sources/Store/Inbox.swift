@@ -9,6 +9,10 @@ struct Deletion: Sendable {
   var isRecorded: Bool
   /// Bytes of its own file.
   var allocated: UInt64
+  /// Whether it has one, whatever the index says: a body that has outgrown its pack is still there in it for a while.
+  var hasFile: Bool
+  /// The address of the object that it had: the registry has its entry until this is done.
+  var identity: UInt?
 }
 
 /// What somebody waits for.

@@ -121,8 +121,9 @@ extension IndexThread {
     batch.put(.doomed, IndexKey.doomed(id, segment: nil), [1])
     if let representation = engine.registry.find(id) {
       engine.supersede(representation)
-    } else if usage.contains(id) {
-      delete(Deletion(id: id, places: [], isRecorded: true, allocated: usage.allocated(id) ?? 0), &batch)
+    } else if usage.contains(id), !engine.registry.isDeparting(id) {
+      delete(
+        Deletion(id: id, places: [], isRecorded: true, allocated: usage.allocated(id) ?? 0, hasFile: false), &batch)
     }
   }
 
@@ -147,7 +148,7 @@ extension IndexThread {
     // Deleted before, by another road.
     guard usage.remove(id) != nil else { return }
     var places = deletion.places
-    if places.isEmpty {
+    if places.isEmpty, !deletion.hasFile {
       try? engine.index.read { reader in
         reader.scan(.extents, prefix: IndexKey.representation(id)) { key, value in
           guard let lower = IndexKey.secondNumber(key), let extent = try? ExtentRecord.decode(value, lower: lower),
@@ -162,7 +163,7 @@ extension IndexThread {
     batch.delete(.extents, prefix: row)
     batch.delete(.representations, row)
     batch.delete(.usage, row)
-    if places.isEmpty {
+    if places.isEmpty || deletion.hasFile {
       batch.put(.doomed, IndexKey.doomed(id, segment: nil), [1])
       gathering.doomed.append(.body(id, allocated: deletion.allocated, isRecorded: true))
     }

@@ -213,7 +213,10 @@ final class IndexThread {
     defer { lastBatchBytes = batch.bytes.count }
     noteUses(content.used, &batch)
     for extent in content.released where extent.pack != 0 { packs.release(extent.pack, length: extent.length) }
-    for deletion in content.deletions { delete(deletion, &batch) }
+    for deletion in content.deletions {
+      delete(deletion, &batch)
+      if let identity = deletion.identity { engine.registry.forget(deletion.id, identity) }
+    }
     // Representations before keys: what is lost between the two is then a body without response, which eviction finds.
     flush(content.changed, &batch)
     if content.hasKeys { flushKeys(&batch) }

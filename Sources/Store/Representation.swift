@@ -37,9 +37,8 @@ public final class Representation: Sendable {
   }
 
   deinit {
-    engine.registry.forget(id, UInt(bitPattern: ObjectIdentifier(self)))
     let (last, places) = state.withLock { state in (Remains(state), state.packedExtents) }
-    engine.didForget(id, last, places)
+    engine.didForget(id, last, places, identity: UInt(bitPattern: ObjectIdentifier(self)))
   }
 
   /// What the deinit leaves to others.
