@@ -28,12 +28,9 @@ func checksum(_ bytes: UnsafeRawBufferPointer) -> UInt64 { XXH3_64bits(bytes.bas
 struct KeyHash: Hashable, Sendable {
   let high: UInt64
   let low: UInt64
+}
 
-  init(high: UInt64, low: UInt64) {
-    self.high = high
-    self.low = low
-  }
-
+extension KeyHash {
   init(_ text: String) {
     var text = text
     let hash = text.withUTF8 { XXH3_128bits($0.baseAddress, $0.count) }

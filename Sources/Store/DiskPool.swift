@@ -2,32 +2,48 @@
 import Glibc
 
 /// A few threads that run what may block on a disk. Work is taken in the order it came.
-///
-/// Unchecked: everything that changes is reached under `monitor` only.
-final class DiskPool: @unchecked Sendable {
-  private let monitor = Monitor()
-  // All of these under the monitor's lock.
-  private var waiting: [(@Sendable () -> Void)?] = []
-  private var next = 0
-  private var idle = 0
-  private var isStopped = false
-  private var threads: [pthread_t] = []
+final class DiskPool: Sendable {
+  private typealias Work = @Sendable () -> Void
+
+  private struct State {
+    var waiting: [Work?] = []
+    var next = 0
+    /// How many threads wait for work.
+    var idle = 0
+    var isStopped = false
+    var threads: [pthread_t] = []
+
+    /// Takes the next work out, leaving nothing of it: what it holds may be released only without the lock, because the
+    /// end of an open file comes back here.
+    mutating func takeNext() -> Work? {
+      guard next < waiting.count else { return nil }
+      let work = waiting[next]
+      waiting[next] = nil
+      next += 1
+      if next == waiting.count {
+        waiting.removeAll(keepingCapacity: waiting.capacity <= 4096)
+        next = 0
+      }
+      return work
+    }
+  }
+
+  private let state = Monitor(State())
 
   init(name: String, threads count: Int) {
-    threads = (0..<max(1, count)).map { index in startThread("\(name)-\(index)") { [self] in serve() } }
+    let threads = (0..<max(1, count)).map { index in startThread("\(name)-\(index)") { [self] in serve() } }
+    state.withLock { $0.threads = threads }
   }
 
   /// Runs `work` on one of the threads, or at once when the pool has stopped.
   func submit(_ work: @escaping @Sendable () -> Void) {
-    monitor.lock()
-    guard !isStopped else {
-      monitor.unlock()
-      return work()
+    let (isTaken, wakes) = state.withLock { state in
+      guard !state.isStopped else { return (false, false) }
+      state.waiting.append(work)
+      return (true, state.idle > 0)
     }
-    waiting.append(work)
-    let wakes = idle > 0
-    monitor.unlock()
-    if wakes { monitor.signal() }
+    if wakes { state.signal() }
+    if !isTaken { work() }
   }
 
   /// Runs `work` on one of the threads and resumes on the caller's executor with what it returned.
@@ -39,41 +55,30 @@ final class DiskPool: @unchecked Sendable {
 
   /// Finishes what was submitted and ends the threads; must not be called on one of them.
   func stop() {
-    monitor.lock()
-    isStopped = true
-    let ending = threads
-    threads = []
-    monitor.unlock()
-    monitor.broadcast()
+    let ending = state.withLock { state in
+      state.isStopped = true
+      defer { state.threads = [] }
+      return state.threads
+    }
+    state.broadcast()
     for thread in ending { pthread_join(thread, nil) }
   }
 
   private func serve() {
-    while true {
-      monitor.lock()
-      while next == waiting.count, !isStopped {
-        idle += 1
-        monitor.wait()
-        idle -= 1
-      }
-      let isDone = next == waiting.count
-      let work = isDone ? nil : takeNext()
-      monitor.unlock()
-      guard let work else { return }
-      work()
-    }
+    while let work = next() { work() }
   }
 
-  /// Takes the next work out, leaving nothing of it: what it holds may be released only without the lock, because the
-  /// end of an open file comes back here.
-  private func takeNext() -> (@Sendable () -> Void)? {
-    let work = waiting[next]
-    waiting[next] = nil
-    next += 1
-    if next == waiting.count {
-      waiting.removeAll(keepingCapacity: waiting.capacity <= 4096)
-      next = 0
+  /// Waits for work; nil when the pool has stopped and nothing is left.
+  private func next() -> Work? {
+    var isIdle = false
+    return state.wait { state in
+      if isIdle { state.idle -= 1 }
+      isIdle = false
+      if let work = state.takeNext() { return .done(work) }
+      if state.isStopped { return .done(nil) }
+      state.idle += 1
+      isIdle = true
+      return .wait(until: nil)
     }
-    return work
   }
 }

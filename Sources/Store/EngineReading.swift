@@ -1,5 +1,5 @@
-import Diagnostics
 // Bringing bytes in from the disk, and checking them the first time.
+import Diagnostics
 import Glibc
 import HTTPMessage
 import Spans

@@ -31,9 +31,7 @@ enum Command: Sendable {
 }
 
 /// A box with a lock; putting something in never waits for the disk.
-///
-/// Unchecked: everything that changes is reached under `monitor` only.
-final class Inbox: @unchecked Sendable {
+final class Inbox: Sendable {
   struct Content {
     var changed: [Representation] = []
     var used: [UInt64] = []
@@ -48,17 +46,21 @@ final class Inbox: @unchecked Sendable {
     fileprivate var isUrgent: Bool { !commands.isEmpty || needsRoom }
   }
 
-  private let monitor = Monitor()
-  private var content = Content()
-  private var isWaitingForAnything = false
+  private struct State {
+    var content = Content()
+    /// Whether the index thread is to be woken by whatever comes, not only by what is urgent.
+    var isWaitingForAnything = false
+  }
+
+  private let state = Monitor(State())
 
   private func put(_ body: (inout Content) -> Void) {
-    monitor.lock()
-    body(&content)
-    let wakes = isWaitingForAnything || content.isUrgent
-    isWaitingForAnything = false
-    monitor.unlock()
-    if wakes { monitor.signal() }
+    let wakes = state.withLock { state in
+      body(&state.content)
+      defer { state.isWaitingForAnything = false }
+      return state.isWaitingForAnything || state.content.isUrgent
+    }
+    if wakes { state.signal() }
   }
 
   func enqueue(_ representation: Representation) { put { $0.changed.append(representation) } }
@@ -77,33 +79,34 @@ final class Inbox: @unchecked Sendable {
 
   /// What has changed, without waiting; commands stay.
   func takeChanges() -> Content {
-    monitor.lock()
-    defer { monitor.unlock() }
-    var taken = content
-    taken.commands = []
-    let commands = content.commands
-    content = Content()
-    content.commands = commands
-    return taken
+    state.withLock { state in
+      var taken = state.content
+      taken.commands = []
+      let commands = state.content.commands
+      state.content = Content()
+      state.content.commands = commands
+      return taken
+    }
   }
 
   /// Waits for commands, or until there were changes for `interval` nanoseconds, or until `deadline`; returns what is
   /// there. A deadline of nil is none.
   func take(changesAfter interval: UInt64, deadline: UInt64?) -> Content {
-    monitor.lock()
-    defer { monitor.unlock() }
     var changesDue: UInt64?
-    while !content.isUrgent {
-      let now = monotonicNanoseconds()
-      if content.hasChanges, changesDue == nil { changesDue = now + interval }
-      let due = [changesDue, deadline].compactMap { $0 }.min()
-      if let due, now >= due { break }
-      // The first change must be noticed when it comes, whatever else is waited for: its interval begins then.
-      isWaitingForAnything = !content.hasChanges
-      if let due { monitor.wait(until: due) } else { monitor.wait() }
-      isWaitingForAnything = false
+    return state.wait { state in
+      state.isWaitingForAnything = false
+      if !state.content.isUrgent {
+        let now = monotonicNanoseconds()
+        if state.content.hasChanges, changesDue == nil { changesDue = now + interval }
+        let due = [changesDue, deadline].compactMap { $0 }.min()
+        if due.map({ now < $0 }) ?? true {
+          // The first change must be noticed when it comes, whatever else is waited for: its interval begins then.
+          state.isWaitingForAnything = !state.content.hasChanges
+          return .wait(until: due)
+        }
+      }
+      defer { state.content = Content() }
+      return .done(state.content)
     }
-    defer { content = Content() }
-    return content
   }
 }

@@ -17,8 +17,10 @@ struct IndexError: Error {
 /// Every row ends with a checksum (`RowSeal`), which is put there and taken off here. After a failed write of its head
 /// LMDB refuses everything until it is opened anew: that is done here as well.
 ///
-/// Unchecked: LMDB's environment may be used by all threads; it and its handles are changed only while `gate` keeps all
-/// others out.
+/// Unchecked: `environment`, `handles` and `isClosed` are changed in `gate.write` only (opening the tables, reopening,
+/// closing; and before anybody else has this) and read in `gate.read` or `gate.write` only, as is `begin`, which uses
+/// them. LMDB lets all threads use an environment at once, with `MDB_NOTLS` also a transaction that reads, of which each
+/// call here has its own; one that writes it grants to one thread at a time.
 final class Index: @unchecked Sendable {
   /// The code of an index that another version wrote; LMDB has none.
   static let unknownFormat: Int32 = -1

@@ -1,15 +1,19 @@
+// Locks for the threads that may block: a state that can be waited for, and one for many readers.
 import CLMDB
-// A lock with a condition, for the threads that may block.
 import Glibc
 
-/// A mutex and its condition variable. Only the store's own threads wait on it; a loop thread just signals.
+/// A state behind a mutex, and the wait for it to change. Only the store's own threads wait; a loop thread just changes
+/// it and signals.
 ///
-/// Unchecked: the mutex and the condition variable are made for use by all threads, and stay where they are.
-final class Monitor: @unchecked Sendable {
+/// Unchecked: `state` is touched in `withLock` and `wait` only, which hold the mutex; the mutex and the condition variable
+/// are made for use by all threads, are never replaced, and stay where they are until nobody refers to this any more.
+final class Monitor<State: Sendable>: @unchecked Sendable {
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+  private var state: State
 
-  init() {
+  init(_ state: State) {
+    self.state = state
     pthread_mutex_init(mutex, nil)
     var attributes = pthread_condattr_t()
     pthread_condattr_init(&attributes)
@@ -25,17 +29,33 @@ final class Monitor: @unchecked Sendable {
     mutex.deallocate()
   }
 
-  func lock() { pthread_mutex_lock(mutex) }
+  /// Nothing of the state may be released for the last time in `body` whose end comes back here.
+  func withLock<Result>(_ body: (inout State) -> Result) -> Result {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    return body(&state)
+  }
 
-  func unlock() { pthread_mutex_unlock(mutex) }
+  /// What a look at the state comes to.
+  enum Look<Result> {
+    case done(Result)
+    /// There is nothing yet: look again after a signal, or at the deadline (nanoseconds of the monotonic clock).
+    case wait(until: UInt64?)
+  }
 
-  /// Waits for a signal; the lock is held on entry and on return. May return without one.
-  func wait() { pthread_cond_wait(condition, mutex) }
-
-  /// The same, but returns at `deadline` (nanoseconds of the monotonic clock) at the latest.
-  func wait(until deadline: UInt64) {
-    var moment = timespec(tv_sec: Int(deadline / 1_000_000_000), tv_nsec: Int(deadline % 1_000_000_000))
-    pthread_cond_timedwait(condition, mutex, &moment)
+  /// Looks at the state at once, after each signal, and now and then without one, until there is something.
+  func wait<Result>(_ look: (inout State) -> Look<Result>) -> Result {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    while true {
+      switch look(&state) {
+      case .done(let result): return result
+      case .wait(until: nil): pthread_cond_wait(condition, mutex)
+      case .wait(until: let deadline?):
+        var moment = timespec(tv_sec: Int(deadline / 1_000_000_000), tv_nsec: Int(deadline % 1_000_000_000))
+        pthread_cond_timedwait(condition, mutex, &moment)
+      }
+    }
   }
 
   func signal() { pthread_cond_signal(condition) }
@@ -79,7 +99,8 @@ func startThread(_ name: String, _ body: @escaping @Sendable () -> Void) -> pthr
 
 /// A lock that many may hold for reading, or one for writing. For what may block.
 ///
-/// Unchecked: the lock is made for use by all threads, and stays where it is.
+/// Unchecked: `lock` is never replaced, points to what is made for use by all threads, and stays where it is until nobody
+/// refers to this any more.
 final class ReadWriteLock: @unchecked Sendable {
   private let lock = UnsafeMutablePointer<pthread_rwlock_t>.allocate(capacity: 1)
 

@@ -20,12 +20,9 @@ struct PageTree: Equatable {
   var flags: UInt16
   /// `none` for an empty one.
   var root: UInt64
+}
 
-  init(flags: UInt16, root: UInt64) {
-    self.flags = flags
-    self.root = root
-  }
-
+extension PageTree {
   /// Reads it from its octets; they are `size`.
   init(_ bytes: RawSpan) {
     flags = bytes.number(at: 4)

@@ -1,5 +1,5 @@
-import CLMDB
 // The one gate for system calls on files: a failing disk is forced here by tests, and nowhere else.
+import CLMDB
 import Glibc
 import Spans
 

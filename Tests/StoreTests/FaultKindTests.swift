@@ -2,6 +2,7 @@
 import Glibc
 import HTTPMessage
 import Spans
+import Synchronization
 import Testing
 
 @testable import Store
@@ -20,9 +21,7 @@ final class PartlyFaultyDisk: FaultySystem, @unchecked Sendable {
   private let kind: Kind
   private let first: Int
   private let fault: Fault
-  private let monitor = Monitor()
-  /// Under the monitor's lock.
-  private var calls = 0
+  private let calls = Atomic<Int>(0)
 
   init(_ kind: Kind, at first: Int, _ fault: Fault) {
     self.kind = kind
@@ -31,11 +30,7 @@ final class PartlyFaultyDisk: FaultySystem, @unchecked Sendable {
   }
 
   /// How many calls of the kind were made.
-  var count: Int {
-    monitor.lock()
-    defer { monitor.unlock() }
-    return calls
-  }
+  var count: Int { calls.load(ordering: .relaxed) }
 
   /// Whether the chosen call was made.
   var wasReached: Bool { count > first }
@@ -51,10 +46,7 @@ final class PartlyFaultyDisk: FaultySystem, @unchecked Sendable {
       case .commit: (.commit, 0)
       }
     guard found == kind else { return .proceed }
-    monitor.lock()
-    calls += 1
-    let number = calls - 1
-    monitor.unlock()
+    let number = calls.wrappingAdd(1, ordering: .relaxed).oldValue
     switch fault {
     case .once(let code): return number == first ? .fail(code) : .proceed
     case .always(let code): return number >= first ? .fail(code) : .proceed

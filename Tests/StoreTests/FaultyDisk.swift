@@ -1,12 +1,13 @@
 // A disk that dies at a chosen call, and remembers what a loss of power would take.
 import Glibc
+import Synchronization
 
 @testable import Store
 
 /// Lets writes, syncs and commits pass until the chosen one; that one and all later ones fail. A write that is cut is
 /// done in part. `losePower` undoes what was written and not synced.
-final class FaultyDisk: FaultySystem, @unchecked Sendable {
-  private struct Undo {
+final class FaultyDisk: FaultySystem {
+  private struct Undo: Sendable {
     var path: String
     var offset: UInt64
     var bytes: [UInt8]
@@ -20,9 +21,7 @@ final class FaultyDisk: FaultySystem, @unchecked Sendable {
 
   private let cut: Int
   private let code: Int32
-  private let monitor = Monitor()
-  /// Under the monitor's lock.
-  private var state = State()
+  private let state = Mutex(State())
 
   init(cutAt cut: Int, code: Int32 = EIO) {
     self.cut = cut
@@ -30,16 +29,10 @@ final class FaultyDisk: FaultySystem, @unchecked Sendable {
   }
 
   /// Whether the cut was reached.
-  var isCut: Bool { locked { $0.calls > cut } }
-
-  private func locked<Value>(_ body: (inout State) -> Value) -> Value {
-    monitor.lock()
-    defer { monitor.unlock() }
-    return body(&state)
-  }
+  var isCut: Bool { state.withLock { $0.calls > cut } }
 
   func fate(of call: SystemCall) -> Fate {
-    locked { state in
+    state.withLock { state in
       switch call {
       case .open, .read: return .proceed
       case .unlink, .punch: return state.calls > cut ? .fail(code) : .proceed
@@ -80,7 +73,7 @@ final class FaultyDisk: FaultySystem, @unchecked Sendable {
 
   /// Undoes the writes that were not synced, the latest first.
   func losePower() {
-    for undo in locked({ $0.undo }).reversed() {
+    for undo in state.withLock({ $0.undo }).reversed() {
       let descriptor = open(undo.path, O_WRONLY)
       guard descriptor >= 0 else { continue }
       _ = undo.bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, off_t(undo.offset)) }
