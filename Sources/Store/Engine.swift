@@ -39,7 +39,9 @@ final class Engine: Sendable {
   let representationCount = SharedNumber(0)
   /// 1 while commits fail: nothing more is taken in then.
   let isFailing = SharedNumber(0)
-  /// 1 once the file system has refused to give blocks before bytes are written.
+  /// 1 while small bodies cannot be written: memory must not fill with what finds no place on the disk.
+  let cannotPack = SharedNumber(0)
+  /// 1 once the file system has refused to give blocks before bytes are written, and to take those of a part back.
   let cannotAllocate = SharedNumber(0)
   /// Directories with files whose names have not been synced.
   let newNames = Mutex<Set<UInt8>>([])
@@ -133,10 +135,14 @@ final class Engine: Sendable {
     return true
   }
 
-  /// Whether bytes may be written: promised ones always, others while there is room.
+  /// Whether the disk takes what is to be stored, as far as is known.
+  var takesIn: Bool { isFailing.value == 0 && cannotPack.value == 0 }
+
+  /// Whether bytes may be written: promised ones while the disk takes them, others while there is room as well.
   func mayWrite(_ reservation: Reservation?, _ bytes: UInt64) -> Bool {
-    if let reservation, reservation.remaining >= bytes, isFailing.value == 0 { return true }
-    return isFailing.value == 0 && space.hasRoom
+    guard takesIn else { return false }
+    if let reservation, reservation.remaining >= bytes { return true }
+    return space.hasRoom
   }
 
   func noteWriteError(_ error: StoreError, _ representation: Representation) {

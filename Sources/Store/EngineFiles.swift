@@ -1,5 +1,5 @@
-import Diagnostics
 // What the disk threads do for representations: open, write, read and check.
+import Diagnostics
 import Glibc
 import HTTPMessage
 import Spans
@@ -120,7 +120,7 @@ extension Engine {
     let path = layout.body(representation.id)
     let descriptor: Int32
     do throws(SystemError) {
-      descriptor = try calls.open(path, flags: makes && !hasFile ? O_RDWR | O_CREAT : O_RDWR)
+      descriptor = makes && !hasFile ? try makeFile(path) : try calls.open(path, flags: O_RDWR)
     } catch {
       // On a file system that is read-only now, what is there can still be read.
       guard error.code == EROFS, hasFile else { throw error }
@@ -137,6 +137,18 @@ extension Engine {
     }
     if isNew { files.enter(representation, part: 0, size: 1) }
     return kept
+  }
+
+  private func makeFile(_ path: String) throws(SystemError) -> Int32 {
+    do throws(SystemError) {
+      return try calls.open(path, flags: O_RDWR | O_CREAT)
+    } catch {
+      guard error.code == ENOENT, let slash = path.lastIndex(of: "/") else { throw error }
+      // Somebody has removed the directory.
+      _ = try calls.makeDirectory(layout.bodies)
+      _ = try calls.makeDirectory(String(path[..<slash]))
+      return try calls.open(path, flags: O_RDWR | O_CREAT)
+    }
   }
 
   /// Where `writeThrough` put bytes.

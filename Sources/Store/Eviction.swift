@@ -10,7 +10,7 @@ extension IndexThread {
   /// watermark, or until nothing is left to evict. Room comes with the commit that follows; whoever waits is told when
   /// there is enough, or no hope.
   func makeRoom() {
-    let wanted = roomWaiters.reduce(0) { max($0, $1.bytes) }
+    let wanted = roomWaiters.reduce(unplacedBytes) { max($0, $1.bytes) }
     let account = engine.space.current
     if engine.space.isAboveHigh || account.deviceFree == 0 || (wanted > 0 && !engine.space.fits(wanted)) {
       for _ in 0..<16 {
@@ -38,7 +38,7 @@ extension IndexThread {
 
   private func tellRoomWaiters() {
     guard !roomWaiters.isEmpty else { return }
-    let isHopeless = coming == 0 || engine.isFailing.value != 0
+    let isHopeless = coming == 0 || !engine.takesIn
     let waiters = roomWaiters
     roomWaiters = []
     for waiter in waiters {

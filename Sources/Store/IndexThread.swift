@@ -27,6 +27,9 @@ final class IndexThread {
   /// Who waits for room, and how much.
   var roomWaiters: [(bytes: UInt64, done: @Sendable () -> Void)] = []
   var packs: PackStore
+  /// Small bodies that found no place on the disk, and when they are tried again.
+  var unplaced: [Representation] = []
+  var placeAgainAt: UInt64?
   var usage = UsageTable()
   private let boot: String
   private var lastBatchBytes = 0
@@ -57,7 +60,9 @@ final class IndexThread {
           seal()
         case .makeRoom(let bytes, let done): roomWaiters.append((bytes, done))
         case .committed(let failure): didTry(failure, syncInterval)
-        case .stop: isStopping = true
+        case .stop:
+          isStopping = true
+          placeAgainAt = placeAgainAt.map { _ in 0 }
         case .abandon: return
         }
       }
@@ -77,8 +82,8 @@ final class IndexThread {
   }
 
   private func nextDeadline(_ syncInterval: UInt64) -> UInt64? {
-    if inFlight != nil { return retryAt }
-    return gathering.firstChange.map { $0 + ($0 == 0 ? 0 : syncInterval) }
+    let commit = inFlight == nil ? gathering.firstChange.map { $0 + ($0 == 0 ? 0 : syncInterval) } : retryAt
+    return [commit, placeAgainAt].compactMap { $0 }.min()
   }
 
   // MARK: Commits
@@ -260,82 +265,6 @@ final class IndexThread {
         guard let key = state.key, state.phase == .stored else { return }
         let record = UsageRecord(lastUse: now, allocated: state.allocated, key: key)
         batch.put(.usage, IndexKey.representation(id), record.encoded())
-      }
-    }
-  }
-
-  private func flush(_ changed: [Representation], _ batch: inout Operations) {
-    var ready: [Representation] = []
-    for representation in changed {
-      do throws(SystemError) {
-        try pack(representation)
-        ready.append(representation)
-      } catch {
-        retry(representation, error)
-      }
-    }
-    do throws(SystemError) {
-      try packs.writeTail()
-    } catch {
-      for representation in ready { unpack(representation) }
-      for representation in ready { retry(representation, error) }
-      return
-    }
-    for representation in ready { encode(representation, &batch) }
-  }
-
-  private func retry(_ representation: Representation, _ error: SystemError) {
-    engine.counters.writeErrors.add(1)
-    engine.faults.note(.packWrite, "writing a pack failed: \(error.explanation)")
-    representation.state.withLock { $0.isQueued = false }
-    // Without a place on the disk it is no more than a body in memory; another change tries again.
-    if error.code == ENOSPC || error.code == EDQUOT { engine.space.change { $0.deviceFree = 0 } }
-  }
-
-  /// Lays a small body's new extents out in the pack.
-  private func pack(_ representation: Representation) throws(SystemError) {
-    let parts = representation.state.withLock { state -> [(extent: Extent, bytes: ArraySlice<UInt8>)] in
-      for extent in state.outgrown { packs.release(extent.pack, length: extent.length) }
-      state.outgrown = []
-      guard state.body == .memory, state.phase == .stored, let buffer = state.buffer, let segment = state.segments[0]
-      else { return [] }
-      return segment.extents.filter { state.dirty.contains($0.lower) && $0.pack == 0 }.map {
-        ($0, buffer[Int($0.lower)..<Int($0.upper)])
-      }
-    }
-    for (extent, bytes) in parts {
-      let place = try packs.append(
-        id: representation.id, lower: extent.lower, checksum: extent.checksum, bytes: bytes)
-      if gathering.packs[place.pack] == nil, let file = packs.file { gathering.packs[place.pack] = file }
-      var inMemoryOnly: UInt64 = 0
-      let isPlaced = representation.state.withLock { state -> Bool in
-        guard state.body == .memory, let now = state.segments[0]?.extent(beginningAt: extent.lower),
-          now.length == extent.length, now.checksum == extent.checksum
-        else { return false }
-        state.segments[0]?.change(extent.lower) { extent in
-          extent.pack = place.pack
-          extent.packOffset = place.offset
-        }
-        inMemoryOnly = min(state.unpacked, UInt64(extent.length))
-        state.unpacked -= inMemoryOnly
-        return true
-      }
-      let (size, moved) = (UInt64(bytes.count + PackStore.headerSize), inMemoryOnly)
-      engine.space.change { account in
-        account.packs += size
-        account.unpacked -= min(account.unpacked, moved)
-      }
-      // Grown meanwhile: the next flush writes it anew.
-      if !isPlaced { packs.release(place.pack, length: extent.length) }
-    }
-  }
-
-  /// The places given in this flush were not written: they are none.
-  private func unpack(_ representation: Representation) {
-    representation.state.withLock { state in
-      guard state.body == .memory, let extents = state.segments[0]?.extents else { return }
-      for extent in extents where state.dirty.contains(extent.lower) {
-        state.segments[0]?.change(extent.lower) { $0.pack = 0 }
       }
     }
   }

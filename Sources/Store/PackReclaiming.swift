@@ -1,5 +1,5 @@
-import Diagnostics
 // Getting the space of dead small bodies back.
+import Diagnostics
 import Glibc
 import Synchronization
 
@@ -38,7 +38,6 @@ extension IndexThread {
   /// False when the copies could not be written: nothing has changed then.
   private func copyLive(from number: UInt32, _ batch: inout Operations) -> Bool {
     var moved: [(id: UInt64, extent: Extent)] = []
-    var size: UInt64 = 0
     do throws(SystemError) {
       let descriptor = try engine.calls.open(engine.layout.pack(number), flags: O_RDONLY)
       defer { close(descriptor) }
@@ -51,7 +50,8 @@ extension IndexThread {
         // A bad item is not copied: reading it fails then, and it is fetched again.
         guard got == bytes.count, bytes.withUnsafeBytes({ checksum($0) }) == extent.checksum else { continue }
         let place = try packs.append(id: item.id, lower: item.lower, checksum: item.checksum, bytes: bytes[...])
-        size += UInt64(bytes.count + PackStore.headerSize)
+        let size = UInt64(bytes.count + PackStore.headerSize)
+        engine.space.change { $0.packs += size }
         if let file = packs.file { gathering.packs[place.pack] = file }
         gathering.copied[place.pack, default: []].insert(item.id)
         var copy = extent
@@ -65,9 +65,10 @@ extension IndexThread {
       engine.faults.note(.packWrite, "copying out of \(engine.layout.pack(number)) failed: \(error.explanation)")
       for (_, extent) in moved { packs.release(extent.pack, length: extent.length) }
       packs.endPack()
+      let lost = packs.takeLost()
+      engine.space.change { $0.packs -= min($0.packs, lost) }
       return false
     }
-    engine.space.change { $0.packs += size }
     for (id, extent) in moved { move(id, to: extent, from: number, &batch) }
     return true
   }

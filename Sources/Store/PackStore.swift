@@ -33,6 +33,8 @@ struct PackStore: ~Copyable {
   private var tail: [UInt8] = []
   private var flushed: UInt64 = 0
 
+  /// Bytes of items that could not be written, since last asked.
+  private var lost: UInt64 = 0
   init(
     layout: Layout, calls: SystemCalls, pool: DiskPool, packs: [UInt32: PackRecord], nextNumber: UInt32,
     capacity: UInt64
@@ -47,7 +49,7 @@ struct PackStore: ~Copyable {
   }
 
   /// Bytes that are not meant any more.
-  var deadBytes: UInt64 { totalSize - liveBytes }
+  var deadBytes: UInt64 { totalSize - min(liveBytes, totalSize) }
 
   var totalSize: UInt64 { packs.values.reduce(0) { $0 + $1.size } }
 
@@ -82,6 +84,8 @@ struct PackStore: ~Copyable {
       } catch {
         if error.code == EEXIST { continue }
         throw error
+        // Somebody has removed the directory.
+        if error.code == ENOENT, try calls.makeDirectory(layout.packs) { continue }
       }
       current = number
       flushed = 0
@@ -89,28 +93,48 @@ struct PackStore: ~Copyable {
     }
   }
 
-  /// Writes what was laid out. Where it throws, this pack takes no more, and its unwritten items must be laid out again.
+  /// Writes what was laid out. Where it throws, this pack takes no more, and its unwritten items must be released and
+  /// laid out again.
   mutating func writeTail() throws(SystemError) {
     guard !tail.isEmpty, let file else { return }
     let calls = self.calls
     let offset = flushed
     let outcome = tail.withUnsafeBytes { pointer -> Result<Void, SystemError> in
+    let count = UInt64(tail.count)
       do throws(SystemError) {
         return .success(try calls.write(pointer, to: file.descriptor, at: offset))
       } catch {
         return .failure(error)
       }
     }
-    flushed += UInt64(tail.count)
     // Its memory is kept: to get and to touch it anew costs more than the copies into it.
     tail.removeAll(keepingCapacity: true)
-    if case .failure(let error) = outcome {
+    switch outcome {
+    case .success: flushed += count
+    case .failure(let error):
+      // A part of it may have been written.
+      ftruncate(file.descriptor, off_t(offset))
+      packs[current]?.size = offset
+      changed.insert(current)
+      lost += count
       self.file = nil
       throw error
     }
   }
 
   /// Nothing more goes into the current pack.
+  /// Whether an item's bytes are in its pack, or are still to be written; not where writing them has failed.
+  func has(_ extent: Extent) -> Bool {
+    guard let record = packs[extent.pack] else { return true }
+    return UInt64(extent.packOffset) + UInt64(extent.length) <= record.size
+  }
+
+  /// How many bytes of items could not be written, each told once.
+  mutating func takeLost() -> UInt64 {
+    defer { lost = 0 }
+    return lost
+  }
+
   mutating func endPack() { file = nil }
 
   /// An item is not meant any more.

@@ -167,7 +167,7 @@ public final class Store: Sendable {
   ///
   /// Eviction keeps some room ahead; where that is too little, `makeRoom(for:)` waits for more.
   public func reserve(_ bytes: UInt64) -> Reservation? {
-    guard engine.isFailing.value == 0 else { return nil }
+    guard engine.takesIn else { return nil }
     let isPromised = engine.space.reserve(bytes)
     if !isPromised || engine.space.isAboveHigh { engine.inbox.wakeForRoom() }
     return isPromised ? Reservation(space: engine.space, bytes: bytes) : nil
@@ -178,7 +178,7 @@ public final class Store: Sendable {
   public func makeRoom(for bytes: UInt64) async -> Reservation? {
     for _ in 0..<2 {
       if let reservation = reserve(bytes) { return reservation }
-      guard bytes <= engine.space.capacity, engine.isFailing.value == 0 else { return nil }
+      guard bytes <= engine.space.capacity, engine.takesIn else { return nil }
       await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
         engine.inbox.send(.makeRoom(bytes) { continuation.resume() })
       }

@@ -20,6 +20,7 @@ struct SystemError: Error, Equatable {
     case read(descriptor: Int32, offset: UInt64, count: Int)
     case write(descriptor: Int32, offset: UInt64, count: Int)
     case sync(descriptor: Int32)
+    case allocate(descriptor: Int32)
     case punch(descriptor: Int32, offset: UInt64, count: UInt64)
     case unlink(path: String)
     case commit
@@ -150,6 +151,9 @@ struct SystemCalls: Sendable {
     return true
   }
 
+    #if DEBUG
+      if case .fail(let code) = fate(of: .allocate(descriptor: descriptor)) { return code != EOPNOTSUPP }
+    #endif
   /// Removes a file; one that is not there counts as removed.
   func unlink(_ path: String) throws(SystemError) {
     #if DEBUG
@@ -208,6 +212,8 @@ struct SystemCalls: Sendable {
   func length(of descriptor: Int32) -> UInt64? {
     var facts = stat()
     guard fstat(descriptor, &facts) == 0 else { return nil }
+    // Without a number for another file there is no room for its bytes either; some file systems do not count them.
+    if facts.f_files > 0, facts.f_favail == 0 { return 0 }
     return UInt64(facts.st_size)
   }
 

@@ -8,8 +8,8 @@ import Testing
 @testable import Store
 
 /// A disk on which the calls of one kind fail: the chosen one, or that and all later ones.
-final class PartlyFaultyDisk: FaultySystem, @unchecked Sendable {
-  enum Kind: CaseIterable, Sendable { case open, read, write, sync, removal, commit }
+final class PartlyFaultyDisk: FaultySystem {
+  enum Kind: CaseIterable, Sendable { case open, read, write, sync, removal, commit, allocation }
 
   enum Fault: Equatable, Sendable {
     case once(Int32)
@@ -43,6 +43,7 @@ final class PartlyFaultyDisk: FaultySystem, @unchecked Sendable {
       case .write(_, _, let count): (.write, count)
       case .sync: (.sync, 0)
       case .punch, .unlink: (.removal, 0)
+      case .allocate: (.allocation, 0)
       case .commit: (.commit, 0)
       }
     guard found == kind else { return .proceed }

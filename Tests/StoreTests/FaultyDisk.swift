@@ -34,7 +34,7 @@ final class FaultyDisk: FaultySystem {
   func fate(of call: SystemCall) -> Fate {
     state.withLock { state in
       switch call {
-      case .open, .read: return .proceed
+      case .open, .read, .allocate: return .proceed
       case .unlink, .punch: return state.calls > cut ? .fail(code) : .proceed
       case .write(let descriptor, let offset, let count):
         state.calls += 1
@@ -65,7 +65,8 @@ final class FaultyDisk: FaultySystem {
       Undo(path: Self.path(descriptor), offset: offset, bytes: bytes, length: Int(facts.st_size)))
   }
 
-  private static func path(_ descriptor: Int32) -> String {
+  /// The path of what a descriptor refers to.
+  static func path(_ descriptor: Int32) -> String {
     var buffer = [CChar](repeating: 0, count: 4096)
     let count = readlink("/proc/self/fd/\(descriptor)", &buffer, buffer.count)
     return String(decoding: buffer.prefix(max(0, count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
