@@ -117,6 +117,17 @@ extension Opening {
   }
 }
 
+extension SystemCalls {
+  /// Opens a file without which the store cannot be opened.
+  func openNeeded(_ path: String, flags: Int32) throws(StoreOpenError) -> Int32 {
+    do throws(SystemError) {
+      return try open(path, flags: flags)
+    } catch {
+      throw StoreOpenError(error.code, path: path)
+    }
+  }
+}
+
 extension StoreOpenError {
   /// What a system call's failure comes to.
   init(_ code: Int32, path: String) {

@@ -201,7 +201,7 @@ extension Opening {
       guard records[number] == nil else { continue }
       if found.isDamaged || index.damage.count.value > 0 || index.mode == .readOnly {
         // It may be the one whose row is damaged: all of it counts as meant.
-        let size = calls.size(of: layout.pack(number)) ?? 0
+        let size = calls.size(of: layout.pack(number))?.length ?? 0
         records[number] = PackRecord(size: size, live: size)
       } else {
         try? calls.unlink(layout.pack(number))

@@ -40,6 +40,12 @@ struct SystemError: Error, Equatable {
   }
 #endif
 
+/// How large a file is, and how many bytes its blocks have.
+struct FileSize {
+  var length: UInt64
+  var blocks: UInt64
+}
+
 /// System calls on files; in release builds each method is the call and nothing else.
 struct SystemCalls: Sendable {
   #if DEBUG
@@ -145,15 +151,15 @@ struct SystemCalls: Sendable {
 
   /// Gives a part of a file its blocks before it is written; best effort. False where the file system cannot.
   func allocate(_ descriptor: Int32, _ span: ByteSpan) -> Bool {
+    #if DEBUG
+      if case .fail(let code) = fate(of: .allocate(descriptor: descriptor)) { return code != EOPNOTSUPP }
+    #endif
     while fallocate(descriptor, Int32(larder_falloc_keep_size), off_t(span.lower), off_t(span.count)) != 0 {
       if errno != EINTR { return errno != EOPNOTSUPP && errno != ENOSYS }
     }
     return true
   }
 
-    #if DEBUG
-      if case .fail(let code) = fate(of: .allocate(descriptor: descriptor)) { return code != EOPNOTSUPP }
-    #endif
   /// Removes a file; one that is not there counts as removed.
   func unlink(_ path: String) throws(SystemError) {
     #if DEBUG
@@ -206,14 +212,14 @@ struct SystemCalls: Sendable {
   func freeBytes(at path: String) -> UInt64? {
     var facts = statvfs()
     guard statvfs(path, &facts) == 0 else { return nil }
+    // Without a number for another file there is no room for its bytes either; some file systems do not count them.
+    if facts.f_files > 0, facts.f_favail == 0 { return 0 }
     return UInt64(facts.f_bavail) * UInt64(facts.f_frsize)
   }
 
   func length(of descriptor: Int32) -> UInt64? {
     var facts = stat()
     guard fstat(descriptor, &facts) == 0 else { return nil }
-    // Without a number for another file there is no room for its bytes either; some file systems do not count them.
-    if facts.f_files > 0, facts.f_favail == 0 { return 0 }
     return UInt64(facts.st_size)
   }
 
@@ -226,11 +232,11 @@ struct SystemCalls: Sendable {
     _ = fallocate(descriptor, Int32(larder_falloc_keep_size), facts.st_size, 512 << 10)
   }
 
-  /// The length of a file by its name; nil when it is not there.
-  func size(of path: String) -> UInt64? {
+  /// The size of a file by its name; nil when it is not there.
+  func size(of path: String) -> FileSize? {
     var facts = stat()
     guard stat(path, &facts) == 0 else { return nil }
-    return UInt64(facts.st_size)
+    return FileSize(length: UInt64(facts.st_size), blocks: UInt64(facts.st_blocks) * 512)
   }
 
   #if DEBUG

@@ -100,6 +100,22 @@ import Testing
     #expect(served > 50)
   }
 
+  /// A repair has the store to itself: it looks at the pages before LMDB does, which refuses such heads.
+  @Test(arguments: [10, 16, 20, 23, 40])
+  func aHeadThatCannotBeRightIsRepairedFromTheOther(_ offset: Int) async throws {
+    let directory = try await makeStore()
+    let path = directory.path + "/cache/index/data.mdb"
+    let good = try #require(readFile(path))
+    for page in [0, 4096] {
+      var bytes = good
+      bytes[page + offset] ^= 0x11
+      write(bytes, to: path)
+      let verdict = try repair(directory)
+      #expect(verdict.isBad && verdict.isRepaired, "byte \(page + offset)")
+      _ = try await expectNothingWrong(directory, "byte \(page + offset)")
+    }
+  }
+
   /// One page that cannot be right: a repair keeps what the others have, and the bodies that belong to it.
   @Test func aRepairKeepsWhatUndamagedPagesHave() async throws {
     let directory = try Directory()

@@ -6,14 +6,12 @@ struct IndexPages {
   let calls: SystemCalls
 
   /// What is wrong with the index's pages; empty when LMDB may be let near them.
-  func damage() throws(StoreOpenError) -> [PageDamage] {
-    let descriptor: Int32
-    do throws(SystemError) {
-      descriptor = try calls.open(layout.indexData, flags: O_RDONLY)
-    } catch {
-      throw StoreOpenError(error.code, path: layout.indexData)
-    }
+  ///
+  /// - Parameter isOurs: whether the store's lock is held by who asks, so that nobody writes.
+  func damage(isOurs: Bool) throws(StoreOpenError) -> [PageDamage] {
+    let descriptor = try calls.openNeeded(layout.indexData, flags: O_RDONLY)
     defer { close(descriptor) }
+    if isOurs { return damage(descriptor) }
     // While a server writes, a snapshot must be held whose pages stay as they are.
     if StoreLock.isTaken(layout, calls) { return try damageOfSnapshot(descriptor) }
     let found = damage(descriptor)

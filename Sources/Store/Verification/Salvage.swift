@@ -9,12 +9,7 @@ struct Salvage {
   private var fresh: String { layout.root + "/index.new" }
 
   func run() throws(StoreOpenError) -> StoreFinding {
-    let descriptor: Int32
-    do throws(SystemError) {
-      descriptor = try calls.open(layout.indexData, flags: O_RDONLY)
-    } catch {
-      throw StoreOpenError(error.code, path: layout.indexData)
-    }
+    let descriptor = try calls.openNeeded(layout.indexData, flags: O_RDONLY)
     defer { close(descriptor) }
     let head = try bestHead(descriptor)
     let rows: Int

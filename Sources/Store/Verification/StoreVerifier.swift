@@ -78,15 +78,15 @@ public enum StoreVerifier {
   ) throws(StoreOpenError) -> StoreVerdict {
     let layout = Layout(directory: directory)
     let calls = SystemCalls()
-    guard let size = calls.size(of: layout.indexData) else {
+    guard let size = calls.size(of: layout.indexData)?.length else {
       throw .unusable(path: layout.indexData, code: ENOENT)
     }
     guard size > 0 else { throw .badIndex(directory: layout.root, reason: "it is empty") }
     var lock: StoreLock?
-    if repairs { lock = try StoreLock(layout, calls) }
+    if repairs { lock = try StoreLock(calls.openNeeded(layout.lock, flags: O_RDWR | O_CREAT), layout) }
     defer { withExtendedLifetime(lock) {} }
     var verdict = StoreVerdict()
-    let damage = try IndexPages(layout: layout, calls: calls).damage()
+    let damage = try IndexPages(layout: layout, calls: calls).damage(isOurs: repairs)
     for found in damage { report(.page(found.explanation)) }
     verdict.badPages = damage.count
     if !damage.isEmpty {
@@ -97,29 +97,6 @@ public enum StoreVerifier {
     var verification = try Verification(
       layout: layout, calls: calls, repairs: repairs, verdict: verdict, report: report, progress: progress)
     return try verification.run()
-  }
-}
-
-/// The lock that whoever changes the store holds.
-final class StoreLock {
-  private let descriptor: Int32
-
-  init(_ layout: Layout, _ calls: SystemCalls) throws(StoreOpenError) {
-    do throws(SystemError) {
-      descriptor = try calls.open(layout.lock, flags: O_RDWR | O_CREAT)
-    } catch {
-      throw StoreOpenError(error.code, path: layout.lock)
-    }
-    if flock(descriptor, LOCK_EX | LOCK_NB) != 0 { throw .inUse(directory: layout.root) }
-  }
-
-  deinit { close(descriptor) }
-
-  /// Whether a server has the store open. Nothing is locked by asking but for a moment.
-  static func isTaken(_ layout: Layout, _ calls: SystemCalls) -> Bool {
-    guard let descriptor = try? calls.open(layout.lock, flags: O_RDONLY) else { return false }
-    defer { close(descriptor) }
-    return flock(descriptor, LOCK_SH | LOCK_NB) != 0
   }
 }
 

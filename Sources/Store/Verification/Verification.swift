@@ -279,7 +279,7 @@ struct Verification {
     guard repairs else { return }
     var changes = Operations()
     for (number, live) in livePacks {
-      guard let size = calls.size(of: layout.pack(number)) else { continue }
+      guard let size = calls.size(of: layout.pack(number))?.length else { continue }
       let row = IndexKey.pack(number)
       let record = try index.read { $0.get(.packs, row).flatMap { try? PackRecord.decode($0.span.bytes) } }
       let right = PackRecord(size: record?.size ?? size, live: live)
@@ -314,7 +314,7 @@ struct Verification {
   }
 
   private mutating func removeOrphan(_ path: String) {
-    guard let size = calls.size(of: path) else { return }
+    guard let size = calls.size(of: path)?.length else { return }
     verdict.orphans += 1
     report(.orphanFile(path: path, bytes: size))
     if repairs { try? calls.unlink(path) }
