@@ -1,4 +1,5 @@
 // Blocks for bytes that are about to be written: the kernel takes a third less time to write where they are there already.
+// What is left of them without a writer is given back.
 import Glibc
 import Spans
 import Synchronization
@@ -75,6 +76,62 @@ extension Engine {
     representation.state.withLock { $0.ahead.endReturn() }
   }
 
+  /// At the end of the store's use, when nobody writes any more: gives back what is left of fills that never ended.
+  func giveBackAll() {
+    for representation in registry.all() {
+      let surplus = representation.state.withLock { state in
+        guard state.hasFile else { return [ByteSpan]() }
+        for span in state.writers.values { state.ahead.add(span) }
+        state.writers = [:]
+        return state.takeSurplus()
+      }
+      if !surplus.isEmpty { pool.submit { self.giveBack(surplus, of: representation) } }
+    }
+  }
+
+  /// Whether a file of so many blocks has more of them than it is charged for, by more than a file system needs for
+  /// itself.
+  func hasSurplus(_ size: FileSize, _ allocated: UInt64) -> Bool {
+    size.blocks > allocated + max(64 << 10, allocated / 64)
+  }
+
+  /// Frees the blocks of a file that hold nothing that is present, whoever has left them there, and charges those that
+  /// the file system does not take back. May take long; not on a loop, nor on the index thread.
+  func settle(_ representation: Representation) {
+    let path = layout.body(representation.id)
+    guard let size = calls.size(of: path) else { return }
+    let surplus = representation.state.withLock { state in
+      guard state.body == .file else { return [ByteSpan]() }
+      // Where somebody is writing, the last to do so gives back.
+      state.ahead.add(ByteSpan(0, max(size.length, state.total ?? 0, 1)))
+      return state.takeSurplus()
+    }
+    if !surplus.isEmpty { giveBack(surplus, of: representation) }
+    guard cannotPunch.value == 1, let left = calls.size(of: path) else { return }
+    let charge = representation.state.withLock { state -> UInt64 in
+      guard state.phase == .stored, state.writers.isEmpty, state.ahead.spans.isEmpty,
+        hasSurplus(left, state.allocated)
+      else { return 0 }
+      let charge = left.blocks - state.allocated
+      state.allocated = left.blocks
+      state.isRecordDirty = true
+      return charge
+    }
+    guard charge > 0 else { return }
+    space.change { $0.files += charge }
+    noteChange(representation)
+  }
+
+  /// Takes the blocks of a part of a file back; notes where the file system cannot.
+  func punch(_ file: OpenFile, _ span: ByteSpan) throws(SystemError) {
+    do throws(SystemError) {
+      try calls.punch(file.descriptor, offset: span.lower, count: span.count)
+    } catch {
+      if error.code == EOPNOTSUPP || error.code == ENOSYS { cannotPunch.set(1) }
+      throw error
+    }
+  }
+
   private func punchGaps(of span: ByteSpan, of representation: Representation, _ file: OpenFile) {
     var position = span.lower
     while position < span.upper {
@@ -86,7 +143,7 @@ extension Engine {
       position = gap.upper
       // The blocks that the bytes before and behind it stand in are not its own.
       let (lower, upper) = ((gap.lower + 4095) / 4096 * 4096, gap.upper / 4096 * 4096)
-      if lower < upper { try? calls.punch(file.descriptor, offset: lower, count: upper - lower) }
+      if lower < upper { try? punch(file, ByteSpan(lower, upper)) }
     }
   }
 }

@@ -1,6 +1,7 @@
 // One durable commit: what it brings to the disk, and what may go once it is there.
 import Diagnostics
 import Glibc
+import Spans
 import Synchronization
 
 /// Gathered by the index thread, then carried out by the commit thread, which has it to itself until it is done.
@@ -8,7 +9,11 @@ import Synchronization
 /// The order is what keeps the index honest: first the data files that the batches speak of are synced, then all batches
 /// go into the index in one durable transaction, and only then is data removed that the index no longer has.
 ///
-/// Unchecked: it is handed from the index thread to the commit thread and back, through locks, and never used by both.
+/// Unchecked, for it goes from thread to thread: the index thread fills it, hands it to the commit thread through the lock
+/// of that one's queue (`IndexThread.submit`), and gets it back through the lock of the inbox (`Command.committed`).
+/// In between the commit thread alone has `files`, `packs`, `amendments`, `keptBytes` and `journal`, and the index
+/// thread alone `waiters`; `batches`, `copied`, `held` and `doomed` are read by both, and changed by neither. The rest
+/// is the index thread's.
 final class Commit: @unchecked Sendable {
   /// Data to be removed.
   enum Doom {
@@ -28,6 +33,8 @@ final class Commit: @unchecked Sendable {
   /// Whoever has changes here stays in memory until they are durable.
   var held: [UInt64: Representation] = [:]
   var doomed: [Doom] = []
+  /// Of what `doomed` says is freed, the bytes that the file system did not take back.
+  private(set) var keptBytes: UInt64 = 0
   /// Told when it has been tried.
   var waiters: [@Sendable () -> Void] = []
   /// When the first change came, in nanoseconds of the monotonic clock; 0 when it must not wait.
@@ -126,16 +133,23 @@ final class Commit: @unchecked Sendable {
       case .pack(let number, _):
         engine.packFiles.forget(number)
         remove(engine.layout.pack(number), engine)
-      case .segments(let representation, let numbers, _):
+      case .segments(let representation, let numbers, let allocated):
         do throws(SystemError) {
           let file = try engine.openFile(of: representation, makes: false)
           for number in numbers {
-            try engine.calls.punch(file.descriptor, offset: number * Segment.size, count: Segment.size)
+            try engine.punch(file, ByteSpan(number * Segment.size, (number + 1) * Segment.size))
           }
         } catch {
           engine.counters.writeErrors.add(1)
           engine.faults.note(
             .removal, "freeing a part of \(engine.layout.body(representation.id)) failed: \(error.explanation)")
+          // They stay charged, until the file goes as a whole.
+          keptBytes += allocated
+          representation.state.withLock { state in
+            state.allocated += allocated
+            state.isRecordDirty = true
+          }
+          engine.noteChange(representation)
         }
         representation.state.withLock { $0.punching.subtract(numbers) }
       }

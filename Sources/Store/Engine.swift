@@ -43,6 +43,9 @@ final class Engine: Sendable {
   let cannotPack = SharedNumber(0)
   /// 1 once the file system has refused to give blocks before bytes are written, and to take those of a part back.
   let cannotAllocate = SharedNumber(0)
+  let cannotPunch = SharedNumber(0)
+  /// 1 when the store is being closed: what runs in the background is to end.
+  let isEnding = SharedNumber(0)
   /// Directories with files whose names have not been synced.
   let newNames = Mutex<Set<UInt8>>([])
   private let nextID: Atomic<UInt64>

@@ -13,7 +13,7 @@ extension Engine {
       var id: UInt64
       var record: RepresentationRecord
       var usage: UsageRecord?
-      var extents: [Extent]
+      var extents: [Extent]?
     }
     var rows: [Row] = []
     do throws(IndexError) {
@@ -33,8 +33,7 @@ extension Engine {
             let record = try? RepresentationRecord.decode(value.span.bytes)
           else { return nil }
           let usage = reader.get(.usage, IndexKey.representation(id)).flatMap { try? UsageRecord.decode($0.span.bytes) }
-          var extents: [Extent] = []
-          if record.isPacked { extents = packedRows(of: id, reader) }
+          let extents = record.isPacked ? packedRows(of: id, reader) : nil
           return Row(response: decoded.response, id: id, record: record, usage: usage, extents: extents)
         }
       }
@@ -44,13 +43,8 @@ extension Engine {
       return []
     }
     let entries = rows.map { row in
-      let representation = registry.find(row.id) {
-        Representation(
-          id: row.id, validator: row.record.validator,
-          state: Engine.state(of: row.record, allocated: row.usage?.allocated ?? 0, key: hash, extents: row.extents),
-          engine: self)
-      }
-      return StoredEntry(key: key, response: row.response, representation: representation)
+      let found = representation(row.id, row.record, row.usage, key: hash, extents: row.extents)
+      return StoredEntry(key: key, response: row.response, representation: found)
     }
     let (known, removed) = keys.load(key, hash, entries)
     for entry in removed.entries { supersede(entry.representation) }
@@ -61,6 +55,19 @@ extension Engine {
       try? loadBuffer(of: only)
     }
     return known
+  }
+
+  /// The object of a representation that is on record, made of its rows where nobody has one.
+  ///
+  /// - Parameter extents: of a small body, where they have been read.
+  func representation(
+    _ id: UInt64, _ record: RepresentationRecord, _ usage: UsageRecord?, key: KeyHash, extents: [Extent]? = nil
+  ) -> Representation {
+    registry.find(id) {
+      Representation(
+        id: id, validator: record.validator,
+        state: Engine.state(of: record, allocated: usage?.allocated ?? 0, key: key, extents: extents), engine: self)
+    }
   }
 
   private func packedRows(of id: UInt64, _ reader: IndexReader) -> [Extent] {
@@ -75,7 +82,7 @@ extension Engine {
 
   /// The state of a representation as the index has it.
   private static func state(
-    of record: RepresentationRecord, allocated: UInt64, key: KeyHash, extents: [Extent]
+    of record: RepresentationRecord, allocated: UInt64, key: KeyHash, extents: [Extent]?
   ) -> RepresentationState {
     var state = RepresentationState(
       phase: .stored, body: record.isPacked ? .memory : .file, total: record.total, hasFile: !record.isPacked)
@@ -86,7 +93,7 @@ extension Engine {
     state.touched = record.touched
     state.complete = record.complete
     // A small body's extents are few, and it will be read.
-    if record.isPacked { state.load(0, extents) }
+    if record.isPacked, let extents { state.load(0, extents) }
     return state
   }
 }

@@ -135,6 +135,8 @@ extension IndexThread {
   /// Removes the segments of a representation in use that no reader and no writer needs, from the first on. Their blocks
   /// go after the commit that says so; until then nobody may write there.
   private func evictParts(of representation: Representation, _ excess: UInt64) -> UInt64 {
+    // Without that a part's blocks go with the whole file only.
+    guard engine.cannotPunch.value == 0 else { return 0 }
     var freed: UInt64 = 0
     var segments: [UInt64] = []
     for number in representation.unprotectedSegments(limit: 4096) where freed < excess {

@@ -144,9 +144,9 @@ final class IndexThread {
     }
     engine.didCommit(tried.generation)
     inFlight = nil
-    let freed = tried.freeing
+    let (freed, kept) = (tried.freeing, tried.keptBytes)
     engine.space.change { account in
-      account.files -= min(account.files, freed.files)
+      account.files -= min(account.files, freed.files - min(kept, freed.files))
       account.packs -= min(account.packs, freed.packs)
     }
     var done = Operations()

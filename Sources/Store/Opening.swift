@@ -3,28 +3,33 @@ import Diagnostics
 import Glibc
 
 /// What an open store must end: its threads, its index, its lock.
-///
-/// Unchecked: nothing of it changes, and only the one that ends the store uses it.
-final class OpenedStore: @unchecked Sendable {
+final class OpenedStore: Sendable {
   let engine: Engine
-  private let lock: Int32
+  private let lock: StoreLock
+  /// The index thread.
   private let thread: pthread_t
+  /// The one that looks for what is in no account; none in a store that cannot be written.
+  private let sweeper: pthread_t?
 
-  init(engine: Engine, lock: Int32, thread: pthread_t) {
+  init(engine: Engine, lock: StoreLock, thread: pthread_t, sweeper: pthread_t?) {
     self.engine = engine
     self.lock = lock
     self.thread = thread
+    self.sweeper = sweeper
   }
 
   /// Ends the threads, with or without making everything durable, and lets others open the store. Blocks.
   func end(_ command: Command) {
+    engine.isEnding.set(1)
     engine.inbox.send(command)
     pthread_join(thread, nil)
+    if let sweeper { pthread_join(sweeper, nil) }
     engine.committer.stop()
+    if case .stop = command { engine.giveBackAll() }
     engine.pool.stop()
     engine.packFiles.forgetAll()
     engine.index.close()
-    close(lock)
+    lock.release()
   }
 }
 
@@ -63,21 +68,17 @@ struct Opening {
 
   private mutating func openAll() throws(StoreOpenError) -> OpenedStore {
     try makeDirectories(layout.root)
+    // Let go of where something throws.
     let (lock, mode) = try takeLock()
+    if mode == .readWrite {
+      for path in [layout.index, layout.bodies, layout.packs] { try makeDirectory(path) }
+      for number in 0...255 { try makeDirectory(layout.shard(UInt8(number))) }
+    }
+    let index = try openIndex(mode)
     do throws(StoreOpenError) {
-      if mode == .readWrite {
-        for path in [layout.index, layout.bodies, layout.packs] { try makeDirectory(path) }
-        for number in 0...255 { try makeDirectory(layout.shard(UInt8(number))) }
-      }
-      let index = try openIndex(mode)
-      do throws(StoreOpenError) {
-        return try start(index, lock)
-      } catch {
-        index.close()
-        throw error
-      }
+      return try start(index, lock)
     } catch {
-      close(lock)
+      index.close()
       throw error
     }
   }
@@ -99,7 +100,7 @@ struct Opening {
   }
 
   /// The lock, and whether anything may be written.
-  private mutating func takeLock() throws(StoreOpenError) -> (descriptor: Int32, mode: Index.Mode) {
+  private mutating func takeLock() throws(StoreOpenError) -> (lock: StoreLock, mode: Index.Mode) {
     let isNew = access(layout.lock, F_OK) != 0
     let descriptor: Int32
     var mode = Index.Mode.readWrite
@@ -115,11 +116,6 @@ struct Opening {
     } catch {
       throw StoreOpenError(error.code, path: layout.lock)
     }
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-      let code = errno
-      close(descriptor)
-      throw code == EWOULDBLOCK ? .inUse(directory: layout.root) : StoreOpenError(code, path: layout.lock)
-    }
-    return (descriptor, mode)
+    return (try StoreLock(descriptor, layout), mode)
   }
 }

@@ -26,15 +26,16 @@ struct PackStore: ~Copyable {
   /// Bytes of all packs that are meant.
   private(set) var liveBytes: UInt64 = 0
   private(set) var current: UInt32 = 0
-  private var nextNumber: UInt32
+  /// What the next pack is called; none of this number or a greater one was there at start.
+  private(set) var nextNumber: UInt32
   /// The pack that is written to; nil before the first item.
   private(set) var file: OpenFile?
   /// Items that are to be written at `flushed`.
   private var tail: [UInt8] = []
   private var flushed: UInt64 = 0
-
   /// Bytes of items that could not be written, since last asked.
   private var lost: UInt64 = 0
+
   init(
     layout: Layout, calls: SystemCalls, pool: DiskPool, packs: [UInt32: PackRecord], nextNumber: UInt32,
     capacity: UInt64
@@ -83,9 +84,9 @@ struct PackStore: ~Copyable {
         file = OpenFile(descriptor: descriptor, pool: pool)
       } catch {
         if error.code == EEXIST { continue }
-        throw error
         // Somebody has removed the directory.
         if error.code == ENOENT, try calls.makeDirectory(layout.packs) { continue }
+        throw error
       }
       current = number
       flushed = 0
@@ -99,8 +100,8 @@ struct PackStore: ~Copyable {
     guard !tail.isEmpty, let file else { return }
     let calls = self.calls
     let offset = flushed
-    let outcome = tail.withUnsafeBytes { pointer -> Result<Void, SystemError> in
     let count = UInt64(tail.count)
+    let outcome = tail.withUnsafeBytes { pointer -> Result<Void, SystemError> in
       do throws(SystemError) {
         return .success(try calls.write(pointer, to: file.descriptor, at: offset))
       } catch {
@@ -122,7 +123,6 @@ struct PackStore: ~Copyable {
     }
   }
 
-  /// Nothing more goes into the current pack.
   /// Whether an item's bytes are in its pack, or are still to be written; not where writing them has failed.
   func has(_ extent: Extent) -> Bool {
     guard let record = packs[extent.pack] else { return true }
@@ -135,6 +135,7 @@ struct PackStore: ~Copyable {
     return lost
   }
 
+  /// Nothing more goes into the current pack.
   mutating func endPack() { file = nil }
 
   /// An item is not meant any more.

@@ -4,7 +4,7 @@ import Glibc
 
 extension Opening {
   /// Takes in the journal, and starts the threads.
-  func start(_ index: Index, _ lock: Int32) throws(StoreOpenError) -> OpenedStore {
+  func start(_ index: Index, _ lock: StoreLock) throws(StoreOpenError) -> OpenedStore {
     do throws(IndexError) {
       let known = try knownNumbers(index)
       let names = calls.names(in: layout.root)
@@ -29,6 +29,7 @@ extension Opening {
       let packs = try preparePacks(index, engine.pool)
       let boot = boot
       let doomed = try takeDoomed(index)
+      let firstPack = packs.nextNumber
       let (box, next) = (Handover(packs), generation + 1)
       let thread = startThread("larder-index") {
         let worker = IndexThread(engine: engine, generation: next, boot: boot, packs: box.take())
@@ -39,11 +40,13 @@ extension Opening {
         }
         worker.run()
       }
+      var sweeper: pthread_t?
       if state == .saved {
-        let incarnation = known.incarnation
-        engine.pool.submit { Sweep(engine: engine, incarnation: incarnation).run() }
+        let sweep = Sweep(engine: engine, incarnation: known.incarnation, firstPack: firstPack)
+        // Not on the disk threads: in a large store they would be one fewer for a long time.
+        sweeper = startThread("larder-sweep") { sweep.run() }
       }
-      return OpenedStore(engine: engine, lock: lock, thread: thread)
+      return OpenedStore(engine: engine, lock: lock, thread: thread, sweeper: sweeper)
     } catch {
       throw StoreOpenError(error, layout)
     }
@@ -226,7 +229,8 @@ extension Opening {
 
 /// Carries what may not be copied to another thread, once.
 ///
-/// Unchecked: its value is put in before the other thread is started, and only that thread takes it.
+/// Unchecked: `packs` is put in before the index thread is started, which orders that before all it does; from then on
+/// that thread alone uses this, once.
 private final class Handover: @unchecked Sendable {
   private var packs: PackStore?
 

@@ -15,9 +15,9 @@ struct AllocationTests {
     let store: Store
     let representation: Representation
 
-    init() throws {
+    init(_ disk: (any FaultySystem)? = nil) throws {
       directory = try Directory()
-      store = try Store.open(options(directory))
+      store = try Store.open(options(directory), calls: SystemCalls(faults: disk))
       representation = store.makeRepresentation(validator: validator, total: 64 * mebibyte)
       store.add(response(), for: key("a"), representation: representation)
     }

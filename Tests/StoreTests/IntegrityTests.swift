@@ -196,7 +196,7 @@ import Testing
     await first.flush()
     first.abandon()
     let second = try Store.open(options(directory), boot: "next")
-    // The sweep runs on the disk threads, which closing waits for.
+    second.sweep()
     await second.close()
     #expect(directory.snapshot().keys.filter { $0.contains("/bodies/") || $0.contains("/packs/") }.isEmpty)
   }

@@ -115,6 +115,9 @@ extension Store {
     }
   }
 
+  /// Looks for what the last runs left, here and now; the store's own thread may be at it as well.
+  func sweep() { Sweep(engine: engine, incarnation: UInt32(engine.makeID() >> 32), firstPack: .max).run() }
+
   /// Ends as if the process had been killed.
   func abandon() { opened.end(.abandon) }
 
