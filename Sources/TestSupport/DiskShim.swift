@@ -12,6 +12,8 @@ public final class DiskShim: Sendable {
     case write = 1
     case sync = 2
     case open = 3
+    /// Giving a file blocks, and taking them back.
+    case allocate = 5
   }
 
   private let control: Int32
@@ -144,6 +146,12 @@ public final class DiskShim: Sendable {
     }
     int fdatasync(int descriptor) { return fails(2, descriptor) ? -1 : REAL(fdatasync)(descriptor); }
     int fsync(int descriptor) { return fails(2, descriptor) ? -1 : REAL(fsync)(descriptor); }
+    int fallocate(int descriptor, int mode, off_t offset, off_t length) {
+      return fails(5, descriptor) ? -1 : REAL(fallocate)(descriptor, mode, offset, length);
+    }
+    int fallocate64(int descriptor, int mode, off_t offset, off_t length) {
+      return fallocate(descriptor, mode, offset, length);
+    }
     int open(const char *path, int flags, ...) {
       va_list arguments;
       va_start(arguments, flags);

@@ -108,6 +108,14 @@ public func filesBelow(_ path: String) -> [(path: String, size: Int)] {
   return found.sorted { $0.path < $1.path }
 }
 
+/// How many bytes the blocks of the regular files below a folder have.
+public func bytesOccupied(below path: String) -> Int {
+  filesBelow(path).reduce(0) { sum, file in
+    var status = stat()
+    return stat(file.path, &status) == 0 ? sum + Int(status.st_blocks) * 512 : sum
+  }
+}
+
 /// Waits by inotify until `ready` returns a value; it is asked at once and after each change of the file.
 public func waitForFile<Result>(
   _ path: String, for what: String, seconds: Double = Patience.seconds, _ ready: (String) throws -> Result?

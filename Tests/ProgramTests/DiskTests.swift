@@ -4,16 +4,6 @@ import TestSupport
 import Testing
 
 @Suite struct DiskTests {
-  /// A small tmpfs, for as long as the body runs. Mounting needs root; without it the test is cancelled, loudly.
-  private func withSmallDisk(_ rig: Rig, megabytes: Int, _ body: (String) throws -> Void) throws {
-    let path = rig.folder.file("small-disk")
-    try makeFolder(path)
-    let mount = try runTool("mount", ["-t", "tmpfs", "-o", "size=\(megabytes)m", "tmpfs", path])
-    guard mount.end == .exited(0) else { try Test.cancel("cannot mount a tmpfs here: \(mount.errorText)") }
-    defer { _ = try? runTool("umount", ["-l", path]) }
-    try body(path)
-  }
-
   @Test func aFullDiskPassesTheResponseOnAndSaysSo() throws {
     try withRig { rig in
       let large = PatternBody(seed: 141, size: 40_000_000)
@@ -21,7 +11,7 @@ import Testing
       let origin = try rig.origin { exchange in
         try Representation(exchange.request.target == "/large" ? large : small).serve(exchange)
       }
-      try withSmallDisk(rig, megabytes: 24) { disk in
+      try withDisk(rig, megabytes: 24) { disk in
         let folders = try rig.folders(cache: disk + "/cache")
         let larder = try rig.larder(["cache.size": "1G"], on: folders)
         _ = try RawClient.fetch(origin.url("/small"), through: larder.port)

@@ -4,16 +4,6 @@ import TestSupport
 import Testing
 
 @Suite struct FailingDiskTests {
-  /// A small tmpfs, for as long as the body runs. Mounting needs root; without it the test is cancelled, loudly.
-  private func withDisk(_ rig: Rig, megabytes: Int, _ body: (String) throws -> Void) throws {
-    let path = rig.folder.file("disk")
-    try makeFolder(path)
-    let mount = try runTool("mount", ["-t", "tmpfs", "-o", "size=\(megabytes)m", "tmpfs", path])
-    guard mount.end == .exited(0) else { try Test.cancel("cannot mount a tmpfs here: \(mount.errorText)") }
-    defer { _ = try? runTool("umount", ["-l", path]) }
-    try body(path)
-  }
-
   private static let bodies = (0..<12).map { PatternBody(seed: UInt64(600 + $0), size: $0 % 3 == 0 ? 900_000 : 5_000) }
 
   private func origin(_ rig: Rig) throws -> ScriptedOrigin {
@@ -45,6 +35,14 @@ import Testing
     #expect(found == expected, "\(response.cacheStatus)", sourceLocation: sourceLocation)
   }
 
+  /// On a disk that works again everything is stored by one that is started there.
+  private func expectRecovered(_ origin: ScriptedOrigin, _ rig: Rig, _ folders: LarderProcess.Folders) throws {
+    let larder = try rig.larder(["cache.size": "100M"], on: folders)
+    _ = try fetchAll(origin, larder)
+    for response in try fetchAll(origin, larder) { expectHit(response) }
+    #expect(try larder.stop() == .exited(0))
+  }
+
   private func lines(_ larder: LarderProcess, with text: String) -> Int {
     larder.errorText.split(separator: "\n").filter { $0.contains(text) }.count
   }
@@ -68,10 +66,7 @@ import Testing
         #expect(try LarderProcess.run(["verify", "--cache-dir", folders.cache]).end == .exited(0))
         #expect(try second.stop() == .exited(0))
         try mustRun("mount", ["-o", "remount,rw", disk])
-        let third = try rig.larder(["cache.size": "100M"], on: folders)
-        _ = try fetchAll(origin, third)
-        for response in try fetchAll(origin, third) { expectHit(response) }
-        #expect(try third.stop() == .exited(0))
+        try expectRecovered(origin, rig, folders)
       }
     }
   }
@@ -93,10 +88,7 @@ import Testing
         #expect(lines(second, with: "committing the index failed") <= 1)
         #expect(try second.stop() == .exited(0))
         try mustRun("rm", [disk + "/others"])
-        let third = try rig.larder(["cache.size": "100M"], on: folders)
-        _ = try fetchAll(origin, third)
-        for response in try fetchAll(origin, third) { expectHit(response) }
-        #expect(try third.stop() == .exited(0))
+        try expectRecovered(origin, rig, folders)
       }
     }
   }

@@ -90,3 +90,14 @@ func expectSent(
     "nginx sent \(log.bodyBytes) body bytes instead of \(count):\n\(log.map(\.description).joined(separator: "\n"))",
     sourceLocation: sourceLocation)
 }
+
+/// A small tmpfs, for as long as the body runs. Mounting needs root; without it the test is cancelled, loudly.
+func withDisk(_ rig: Rig, megabytes: Int, files: Int? = nil, _ body: (String) throws -> Void) throws {
+  let path = rig.folder.file("disk")
+  try makeFolder(path)
+  let options = "size=\(megabytes)m" + (files.map { ",nr_inodes=\($0)" } ?? "")
+  let mount = try runTool("mount", ["-t", "tmpfs", "-o", options, "tmpfs", path])
+  guard mount.end == .exited(0) else { try Test.cancel("cannot mount a tmpfs here: \(mount.errorText)") }
+  defer { _ = try? runTool("umount", ["-l", path]) }
+  try body(path)
+}
