@@ -57,7 +57,7 @@ final class IndexThread {
         case .flush(let done): done()
         case .commit(let done):
           gathering.waiters.append(done)
-          seal()
+          seal(retries: true)
         case .makeRoom(let bytes, let done): roomWaiters.append((bytes, done))
         case .committed(let failure): didTry(failure, syncInterval)
         case .stop:
@@ -68,7 +68,7 @@ final class IndexThread {
       }
       lookAtDevice()
       makeRoom()
-      if let retryAt, monotonicNanoseconds() >= retryAt { seal() }
+      if let retryAt, monotonicNanoseconds() >= retryAt { seal(retries: true) }
       let isDue = gathering.firstChange.map { monotonicNanoseconds() >= $0 + ($0 == 0 ? 0 : syncInterval) } ?? false
       if isDue || gathering.pendingBytes > 16 << 20 { seal() }
       if isStopping, inFlight == nil || retryAt != nil {
@@ -89,8 +89,14 @@ final class IndexThread {
   // MARK: Commits
 
   /// Hands the gathered commit to the commit thread; if that has one already, right after that one.
-  func seal() {
+  ///
+  /// - Parameter retries: whether one that has failed is tried again before its time.
+  func seal(retries: Bool = false) {
     if let failed = inFlight, retryAt != nil {
+      guard retries else {
+        wantsCommit = true
+        return
+      }
       retryAt = nil
       wantsCommit = wantsCommit || !gathering.waiters.isEmpty
       return submit(failed)

@@ -152,4 +152,31 @@ extension Faults {
     #expect(await last.entries(for: key("c")).count == 1)
     await last.close()
   }
+
+  /// A commit that fails is tried again at its time: not at once and for ever, whatever has to be freed, and not at the
+  /// end.
+  @Test(.timeLimit(.minutes(2))) func aStoreWhoseCommitsFailTriesNowAndThenAndEnds() async throws {
+    let directory = try Directory()
+    var settings = options(directory, capacity: 8 << 20)
+    let first = try Store.open(settings)
+    for number in 0..<7 { try await first.fill("\(number)", total: 1 << 20, [ByteSpan(0, 1 << 20)]) }
+    await first.close()
+    // The first commit is of the start.
+    let disk = PartlyFaultyDisk(.commit, at: 1, .always(EIO))
+    settings.capacity = 4 << 20
+    settings.syncInterval = 0.05
+    settings.journalInterval = 0.01
+    let store = try Store.open(settings, calls: SystemCalls(faults: disk))
+    let start = monotonicNanoseconds()
+    let entry = try #require(await store.entries(for: key("6")).first)
+    while disk.count < 20 {
+      // There is always more that is due.
+      store.update(entry, response("\(disk.count)"))
+      await store.flush()
+      _ = await store.makeRoom(for: 1)
+    }
+    // The first of them was made, the second failed at once.
+    #expect(monotonicNanoseconds() - start >= 17 * 50_000_000)
+    await store.close()
+  }
 }
