@@ -135,15 +135,22 @@ extension Engine {
   private func punchGaps(of span: ByteSpan, of representation: Representation, _ file: OpenFile) {
     var position = span.lower
     while position < span.upper {
-      let (gaps, needed) = representation.state.withLock { $0.gaps(in: ByteSpan(position, span.upper), limit: 1) }
+      let (gaps, needed, dropped) = representation.state.withLock { state in
+        let (gaps, needed) = state.gaps(in: ByteSpan(position, span.upper), limit: 1)
+        return (gaps, needed, state.dropped)
+      }
       guard let gap = gaps.first else {
         guard let needed, loadSegment(of: representation, needed) else { return }
         continue
       }
       position = gap.upper
-      // The blocks that the bytes before and behind it stand in are not its own.
-      let (lower, upper) = ((gap.lower + 4095) / 4096 * 4096, gap.upper / 4096 * 4096)
-      if lower < upper { try? punch(file, ByteSpan(lower, upper)) }
+      var free = SpanSet([gap])
+      for span in dropped.spans { free.remove(span) }
+      for span in free.spans {
+        // The blocks that the bytes before and behind it stand in are not its own.
+        let (lower, upper) = ((span.lower + 4095) / 4096 * 4096, span.upper / 4096 * 4096)
+        if lower < upper { try? punch(file, ByteSpan(lower, upper)) }
+      }
     }
   }
 }

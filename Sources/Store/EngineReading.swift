@@ -114,6 +114,7 @@ extension Engine {
       (removed, charge) = state.remove(from: Segment.number(of: extent.lower)) { found in
         found.lower == extent.lower && found.checksum == extent.checksum && found.length == extent.length
       }
+      if state.body == .file, !removed.isEmpty { state.dropped.insert(extent.span) }
     }
     guard !removed.isEmpty else { return }
     let change = charge

@@ -53,6 +53,8 @@ struct RepresentationState {
   var file: OpenFile?
   var fileWasUsed = false
   var ahead = AllocationAhead()
+  /// What was taken out because it could not be read, or not by all: somebody may be sending it still.
+  var dropped = SpanSet()
   /// Whether there is (or may be) a file of its own on the disk.
   var hasFile: Bool
 

@@ -93,6 +93,25 @@ struct AllocationTests {
     try await stage.expectContent(ByteSpan(5 * Self.mebibyte + 7, 6 * Self.mebibyte + 9))
   }
 
+  /// What could not be read the next time is a gap, and is on its way to somebody who could.
+  @Test func whatIsBeingSentIsNotGivenBackAlthoughItWasDropped() async throws {
+    let disk = PartlyFaultyDisk(.read, at: 0, .once(EIO))
+    let stage = try Stage(disk)
+    let writer = try await stage.write(ByteSpan(0, 2 * Self.mebibyte))
+    await stage.settle()
+    let first = ByteSpan(0, Extent.largest)
+    let sent = try await stage.representation.bytes(in: first)
+    // Somebody has cut the file, and it looks whole again: everything is to be read anew.
+    stage.store.engine.distrust(stage.representation, path: "the file")
+    await #expect(throws: StoreError.io(EIO)) { try await stage.representation.bytes(in: first) }
+    #expect(await stage.representation.gaps(in: ByteSpan(0, 2 * Self.mebibyte), limit: 2) == [first])
+    writer.finish()
+    await stage.settle()
+    #expect(stage.representation.state.withLock { !$0.ahead.isReturning && $0.ahead.spans.isEmpty })
+    #expect(stage.allocated < 2 * Self.mebibyte + (64 << 10))
+    #expect(sent.copied() == content(ByteSpan(0, UInt64(sent.count))))
+  }
+
   /// A reader that seeks: each fill ends early, and the next begins where the blocks of the last are being given back.
   @Test func whoWritesWhereBlocksAreGivenBackKeepsItsBytes() async throws {
     let stage = try Stage()
