@@ -135,6 +135,9 @@ public final class Representation: Sendable {
   /// Spares the bytes of `span` from eviction until the pin has moved past them or is released.
   public func pin(_ span: ByteSpan) -> Pin { Pin(self, span) }
 
+  /// The same for bytes on their way out of `file`, which stays open as long as the pin lives.
+  public func pin(_ span: ByteSpan, in file: OpenFile) -> Pin { Pin(self, span, file: file) }
+
   /// Marks it as bad: nothing of it is present from now on, no response refers to it, and its data is deleted after
   /// the last user has left.
   public func discard() {
@@ -171,9 +174,11 @@ extension RepresentationState {
 public final class Pin: Sendable {
   private let representation: Representation
   private let token: Int
+  private let file: OpenFile?
 
-  init(_ representation: Representation, _ span: ByteSpan) {
+  init(_ representation: Representation, _ span: ByteSpan, file: OpenFile? = nil) {
     self.representation = representation
+    self.file = file
     token = representation.state.withLock { $0.pin(span) }
   }
 
@@ -181,6 +186,7 @@ public final class Pin: Sendable {
   init(_ representation: Representation, token: Int) {
     self.representation = representation
     self.token = token
+    file = nil
   }
 
   deinit {

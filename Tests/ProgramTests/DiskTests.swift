@@ -100,4 +100,40 @@ import Testing
       }
     }
   }
+
+  /// What was queued for a slow client has yet to leave, although the response is done with it. How much the system's own
+  /// buffers take is not known: clients stand still at many places, so that for one of them the last bytes of a part of
+  /// the object wait in the queue while others need its room.
+  @Test func whatWaitsForASlowClientKeepsItsRoom() throws {
+    try withRig { rig in
+      // Two of the parts that are evicted by themselves.
+      let part = 16 << 20
+      let large = PatternBody(seed: 162, size: 2 * part)
+      let other = { @Sendable (number: Int) in PatternBody(seed: UInt64(170 + number), size: 3_000_000) }
+      let origin = try rig.origin { exchange in
+        let number = Int(exchange.request.target.dropFirst())
+        try Representation(number.map(other) ?? large, entityTag: "\"\(number ?? -1)\"").serve(exchange)
+      }
+      let larder = try rig.larder(["cache.size": "44M", "workers": "1"])
+      let url = origin.url("/large")
+      expectBytes(try RawClient.fetch(url, through: larder.port).body, large.bytes)
+      // Keeps the object in use, and its second part where it is.
+      let holder = try RawClient(port: larder.port, receiveBuffer: 64 << 10)
+      try holder.send(RawClient.request("GET", url, [("Range", "bytes=\(part)-")]))
+      #expect(try holder.responseHead().status == 206)
+      for number in 0..<20 {
+        let client = try RawClient(port: larder.port, receiveBuffer: 64 << 10)
+        try client.send(RawClient.request("GET", url, [("Range", "bytes=0-\(part - 1)")]))
+        #expect(try client.responseHead().status == 206)
+        let stop = part - number * (256 << 10)
+        var body = try client.read(stop)
+        for fetch in 2 * number..<2 * number + 2 {
+          expectBytes(try RawClient.fetch(origin.url("/\(fetch)"), through: larder.port).body, other(fetch).bytes)
+        }
+        body += try client.read(part - stop)
+        expectBytes(body, large.bytes(0..<part))
+      }
+      #expect(try larder.metric("larder_store_evicted_bytes_total") ?? 0 > Double(part))
+    }
+  }
 }

@@ -3,6 +3,7 @@
 import EventLoop
 import HTTPMessage
 import HTTPWire
+import Spans
 import Store
 
 /// How the end of a response body is marked towards the client.
@@ -139,12 +140,17 @@ final class ResponseWriter {
   }
 
   /// Queues stored bytes of the body, from memory or from a file.
-  func send(_ bytes: StoredBytes) {
+  ///
+  /// - Parameter representation: where bytes of a file are to be spared from eviction until they have left; nil where
+  ///   the caller sees to that.
+  func send(_ bytes: StoredBytes, of representation: Representation? = nil) {
     switch bytes {
     case .memory(let slice): send(slice)
     case .file(let file, let offset, let count):
       guard let count = begin(count) else { return }
-      stream.queue(FileRegion(descriptor: file.descriptor, owner: file, offset: offset, length: count))
+      let span = ByteSpan(offset, offset + UInt64(count))
+      let owner: any AnyObject & Sendable = representation?.pin(span, in: file) ?? file
+      stream.queue(FileRegion(descriptor: file.descriptor, owner: owner, offset: offset, length: count))
       endPiece()
     }
   }

@@ -113,7 +113,7 @@ final class BodySender {
   /// - Returns: how the response ends, if it does.
   private func pass(_ bytes: StoredBytes) async -> Ending? {
     guard let coding else {
-      transaction.response.send(bytes)
+      transaction.response.send(bytes, of: supply.representation)
       return await flush(downTo: Self.sendBuffer) ? nil : .clientGone
     }
     switch bytes {
