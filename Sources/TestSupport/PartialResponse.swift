@@ -96,7 +96,7 @@ public struct PartialResponse: Sendable {
     case .finished: exchange.finish()
     case .halfClosed:
       exchange.finishSending()
-      exchange.waitForPeerToLeave()
+      try exchange.waitForPeerToLeave()
     case .reset: try exchange.resetAfterDelivery()
     case .stalled(let gate):
       try gate.pass()

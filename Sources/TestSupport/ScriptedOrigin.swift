@@ -227,9 +227,9 @@ public final class Exchange {
     reader.socket.reset()
   }
 
-  /// Waits until the peer has ended the connection.
-  public func waitForPeerToLeave() {
-    reader.socket.drain()
+  /// Waits until the peer has ended the connection; what it sends until then is dropped.
+  public func waitForPeerToLeave() throws {
     keepsOpen = false
+    while case .bytes = try reader.socket.receive() {}
   }
 }

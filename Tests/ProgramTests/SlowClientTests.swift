@@ -22,7 +22,7 @@ import Testing
       let origin = try rig.origin { exchange in
         if exchange.index > 0 { return try exchange.respond(body: "x") }
         came.open()
-        exchange.waitForPeerToLeave()
+        try exchange.waitForPeerToLeave()
         left.open()
       }
       let larder = try rig.larder(["workers": "1", "clients.half_closed_timeout": "100ms"])
