@@ -33,9 +33,13 @@ final class Throttle: Sendable {
   }
 
   /// Runs a write on this thread and notes whether it was made to wait.
-  func watch<Failure: Error>(_ write: () throws(Failure) -> Void) throws(Failure) {
-    let start = Moment.now
-    defer { note(from: start, to: .now) }
+  ///
+  /// - Parameter now: where this thread stands.
+  func watch<Failure: Error>(
+    _ write: () throws(Failure) -> Void, now: () -> Moment = { .now }
+  ) throws(Failure) {
+    let start = now()
+    defer { note(from: start, to: now()) }
     try write()
   }
 
