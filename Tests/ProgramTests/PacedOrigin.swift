@@ -34,6 +34,10 @@ final class PacedOrigin: Sendable {
 
   /// Pieces sent slowly so far, on all connections.
   var pieces: Int { state.withLock { $0.pieces } }
+  /// Waits until so many pieces have been sent slowly.
+  func waitForPieces(_ count: Int) throws {
+    try state.wait(for: "\(count) slow pieces") { $0.pieces >= count ? () : nil }
+  }
   /// The most bodies that were under way at one time.
   var peak: Int { state.withLock { $0.peak } }
 
@@ -62,6 +66,7 @@ final class PacedOrigin: Sendable {
       offset = end
       guard offset > slowFrom, isSlow(self) else { continue }
       state.withLock { $0.pieces += 1 }
+      // Nothing is waited for here: to be slow is what this origin is for, and slowness is measured in real time.
       Thread.sleep(forTimeInterval: 0.03)
     }
   }

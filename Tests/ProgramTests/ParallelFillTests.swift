@@ -168,7 +168,7 @@ import Testing
       try client.send(RawClient.request("GET", origin.url("/")))
       var response = try client.responseHead()
       // Takes nothing until upstream has stopped being slow.
-      while paced.pieces < 60 { _ = try larder.metric("larder_fills_total") }
+      try paced.waitForPieces(60)
       let checker = BodyChecker(Self.body)
       try client.readBody(of: &response, into: checker.take)
       #expect(checker.mismatch == nil && checker.position == Self.body.size)
