@@ -3,11 +3,46 @@ import TestSupport
 import Testing
 
 @Suite struct CollapseTests {
-  /// Sends a request that waits for another's head, on a connection of its own.
+  private static let shareable = [("Cache-Control", "max-age=600")]
+
+  /// A request whose response head is awaited.
+  private struct Stage {
+    let origin: ScriptedOrigin
+    let larder: LarderProcess
+    let leader: RawClient
+    /// Where the origin waits with the head.
+    let gate: ManualGate
+  }
+
+  /// Has the first request for a key wait for the head of its response.
+  ///
+  /// - Parameter respond: what the origin says once the gate is open.
+  private func withLeader(
+    _ settings: [String: String] = [:], _ respond: @escaping @Sendable (Exchange) throws -> Void,
+    _ body: (Stage) throws -> Void
+  ) throws {
+    try withRig { rig in
+      let gate = rig.gate("head")
+      let origin = try rig.origin { exchange in
+        if exchange.index == 0 { try gate.pass() }
+        try respond(exchange)
+      }
+      let larder = try rig.larder(settings.merging(["workers": "1"]) { own, _ in own })
+      let leader = try follow(origin.url("/"), through: larder)
+      try gate.waitForArrival()
+      try body(Stage(origin: origin, larder: larder, leader: leader, gate: gate))
+    }
+  }
+
+  /// Sends a request on a connection of its own; it waits where another's head is awaited.
   private func follow(_ url: String, through larder: LarderProcess) throws -> RawClient {
     let client = try RawClient(port: larder.port)
     try client.send(RawClient.request("GET", url))
     return client
+  }
+
+  private func follow(_ stage: Stage) throws -> RawClient {
+    try follow(stage.origin.url("/"), through: stage.larder)
   }
 
   /// What was sent before has been read by the only worker when it has answered these.
@@ -22,25 +57,19 @@ import Testing
   @Test("RFC 9211 §2.6: those that wait for another's response head share its response, and say so") func collapsed()
     throws
   {
-    try withRig { rig in
-      let gate = rig.gate("head")
-      let origin = try rig.origin { exchange in
-        try gate.pass()
-        try exchange.respond("200 OK", [("Cache-Control", "max-age=600")], body: "shared")
-      }
-      let larder = try rig.larder(["workers": "1"])
-      let leader = try follow(origin.url("/"), through: larder)
-      try gate.waitForArrival()
-      let others = try (0..<3).map { _ in try follow(origin.url("/"), through: larder) }
-      try letWorkerRead(larder)
-      gate.open()
-      #expect(cacheStatus(try leader.response()).contains("fwd=uri-miss"))
+    try withLeader {
+      try $0.respond("200 OK", Self.shareable, body: "shared")
+    } _: { stage in
+      let others = try (0..<3).map { _ in try follow(stage) }
+      try letWorkerRead(stage.larder)
+      stage.gate.open()
+      #expect(cacheStatus(try stage.leader.response()).contains("fwd=uri-miss"))
       for other in others {
         let response = try other.response()
         #expect(response.text == "shared")
         #expect(cacheStatus(response).contains("fwd=uri-miss") && cacheStatus(response).contains("collapsed"))
       }
-      #expect(origin.requests.count == 1)
+      #expect(stage.origin.requests.count == 1)
     }
   }
 
@@ -86,21 +115,15 @@ import Testing
 
   @Test("RFC 9211 §2.6: a response that cannot be shared is fetched by each that waited, and they say so")
   func notCollapsed() throws {
-    try withRig { rig in
-      let gate = rig.gate("head")
-      let origin = try rig.origin { exchange in
-        if exchange.index == 0 { try gate.pass() }
-        try exchange.respond("200 OK", [("Cache-Control", "no-store")], body: "own \(exchange.index)")
-      }
-      let larder = try rig.larder(["workers": "1"])
-      let leader = try follow(origin.url("/"), through: larder)
-      try gate.waitForArrival()
-      let other = try follow(origin.url("/"), through: larder)
-      try letWorkerRead(larder)
-      gate.open()
-      #expect(!cacheStatus(try leader.response()).contains { $0.hasPrefix("collapsed") })
+    try withLeader { exchange in
+      try exchange.respond("200 OK", [("Cache-Control", "no-store")], body: "own \(exchange.index)")
+    } _: { stage in
+      let other = try follow(stage)
+      try letWorkerRead(stage.larder)
+      stage.gate.open()
+      #expect(!cacheStatus(try stage.leader.response()).contains { $0.hasPrefix("collapsed") })
       #expect(cacheStatus(try other.response()).contains("collapsed=?0"))
-      #expect(origin.requests.count == 2)
+      #expect(stage.origin.requests.count == 2)
     }
   }
 
@@ -138,29 +161,21 @@ import Testing
   @Test("RFC 9112 §9.6: a half-closed client does not wait for another's response head for ever") func halfClosed()
     throws
   {
-    try withRig { rig in
-      let gate = rig.gate("head")
-      let origin = try rig.origin { exchange in
-        try gate.pass()
-        try exchange.respond("200 OK", [("Cache-Control", "max-age=600")], body: "x")
-      }
-      let larder = try rig.larder([
-        "workers": "1", "clients.half_closed_timeout": "100ms", "fills.collapse_timeout": "1h",
-      ])
-      let leader = try follow(origin.url("/"), through: larder)
-      try gate.waitForArrival()
-      let late = try follow(origin.url("/"), through: larder)
-      try letWorkerRead(larder)
+    try withLeader(["clients.half_closed_timeout": "100ms", "fills.collapse_timeout": "1h"]) {
+      try $0.respond("200 OK", Self.shareable, body: "x")
+    } _: { stage in
+      let late = try follow(stage)
+      try letWorkerRead(stage.larder)
       late.finish()
       #expect(try late.isEnded())
-      let early = try follow(origin.url("/"), through: larder)
+      let early = try follow(stage)
       early.finish()
       #expect(try early.isEnded())
-      #expect(try larder.metric("larder_limit_clients_half_closed_timeout_total") == 2)
-      #expect(try larder.metric("larder_clients_gone_total") == 2)
-      #expect(origin.requests.count == 1)
-      gate.open()
-      #expect(try leader.response().text == "x")
+      #expect(try stage.larder.metric("larder_limit_clients_half_closed_timeout_total") == 2)
+      #expect(try stage.larder.metric("larder_clients_gone_total") == 2)
+      #expect(stage.origin.requests.count == 1)
+      stage.gate.open()
+      #expect(try stage.leader.response().text == "x")
     }
   }
 
