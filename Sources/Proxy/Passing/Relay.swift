@@ -22,19 +22,15 @@ struct Relay {
   func run(_ head: ResponseHead, status: CacheStatus) async {
     var head = head
     head.fields.removeHopByHop()
-    transaction.send(head, framing: framing(of: head), status: status, upstream: true)
+    transaction.send(head, framing: framing, status: status, upstream: true)
     do {
       while try await exchange.readBody({ transaction.response.send($0) }) {
         try await flush()
       }
-    } catch is ClientGone {
-      exchange.abandon()
-      transaction.record.bytesFromUpstream = transaction.response.bodyBytes
-      return transaction.clientIsGone()
     } catch {
       exchange.abandon()
       transaction.record.bytesFromUpstream = transaction.response.bodyBytes
-      return transaction.abort()
+      return isClientGone(error) ? transaction.clientIsGone() : transaction.abort()
     }
     transaction.record.bytesFromUpstream = transaction.response.bodyBytes
     let trailers = acceptsTrailers ? exchange.trailers : Fields()
@@ -44,6 +40,12 @@ struct Relay {
 
   private struct ClientGone: Error {}
 
+  /// Who resets the connection while upstream is waited for has the request cancelled.
+  private func isClientGone(_ error: any Error) -> Bool {
+    if case UpstreamError.cancelled = error { return true }
+    return error is ClientGone
+  }
+
   private func flush() async throws {
     do {
       try await transaction.response.flush(downTo: Self.sendBuffer)
@@ -52,7 +54,7 @@ struct Relay {
     }
   }
 
-  private func framing(of head: ResponseHead) -> OutgoingFraming {
+  private var framing: OutgoingFraming {
     switch exchange.responseFraming {
     case .none: .none
     case .length(let count): .length(count)
