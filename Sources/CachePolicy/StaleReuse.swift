@@ -9,6 +9,14 @@ public enum StaleOccasion: Equatable, Sendable {
   case revalidating
   /// The operator has declared the cache disconnected (RFC 9111 §4.2.4).
   case disconnected
+
+  /// Whether a status counts as an error of the origin (RFC 5861 §4).
+  public static func isFailure(_ status: Int) -> Bool {
+    switch status {
+    case 500, 502, 503, 504: true
+    default: false
+    }
+  }
 }
 
 /// Whether a stale stored response that says this of its reuse may answer the request on this occasion.

@@ -15,23 +15,13 @@ extension CachedRequest {
   func askHead(_ reason: ForwardReason, stale: StoredEntry? = nil) async -> Attempt {
     do {
       let answer = try await ask(forwarded.fields)
-      let status = answer.head.status
-      if StaleOccasion.isFailure(status),
-        let attempt = await serveInsteadOfFailure(stale, reason, status: status)
-      {
-        answer.exchange.abandon()
-        return attempt
-      }
+      if let attempt = await serve(stale, insteadOf: answer, reason) { return attempt }
       await note(answer)
       context.counters.passes.add()
       await Relay(transaction, exchange: answer.exchange).run(answer.head, status: .passed(.head(reason)))
       return .answered
     } catch {
-      if StaleOccasion.isFailure(error.status),
-        let attempt = await serveInsteadOfFailure(stale, reason, status: nil)
-      {
-        return attempt
-      }
+      if let attempt = await serve(stale, insteadOf: error, reason) { return attempt }
       await transaction.fail(error, status: CacheStatus(.forwarded(reason), detail: error.token))
       return .answered
     }

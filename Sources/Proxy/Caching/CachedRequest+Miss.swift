@@ -54,20 +54,11 @@ extension CachedRequest {
           answer = try await ask(fields)
         }
       }
-      if StaleOccasion.isFailure(answer.head.status),
-        let attempt = await serveInsteadOfFailure(stale, reason, status: answer.head.status)
-      {
-        answer.exchange.abandon()
-        return attempt
-      }
+      if let attempt = await serve(stale, insteadOf: answer, reason) { return attempt }
       if answer.head.status == 304, !choices.isEmpty { return await serveChosen(answer, among: choices, reason) }
       return await take(answer, reason, isCut: !others.isEmpty, stale: stale)
     } catch {
-      if StaleOccasion.isFailure(error.status),
-        let attempt = await serveInsteadOfFailure(stale, reason, status: nil)
-      {
-        return attempt
-      }
+      if let attempt = await serve(stale, insteadOf: error, reason) { return attempt }
       let status = CacheStatus(.forwarded(reason, collapsed: waitedInVain), detail: error.token)
       leadNoFurther()
       await transaction.fail(error, status: status)

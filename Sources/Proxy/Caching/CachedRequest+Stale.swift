@@ -25,11 +25,27 @@ extension CachedRequest {
     return await serve(entry, CacheStatus(.hit, ttl: timeToLive(of: entry), detail: "stale-while-revalidate"))
   }
 
+  /// Serves a stale response in the place of an answer that is the origin's failure, and gives the answer up. Nil where
+  /// it is none, or where nothing may stand in for it.
+  func serve(_ stale: StoredEntry?, insteadOf answer: OriginAnswer, _ reason: ForwardReason) async -> Attempt? {
+    guard StaleOccasion.isFailure(answer.head.status),
+      let attempt = await serveInsteadOfFailure(stale, reason, status: answer.head.status)
+    else { return nil }
+    answer.exchange.abandon()
+    return attempt
+  }
+
+  /// The same where the origin has not answered.
+  func serve(_ stale: StoredEntry?, insteadOf error: UpstreamError, _ reason: ForwardReason) async -> Attempt? {
+    guard StaleOccasion.isFailure(error.status) else { return nil }
+    return await serveInsteadOfFailure(stale, reason, status: nil)
+  }
+
   /// Serves a stale response in the place of an origin's failure, where that is allowed and nothing of the plan is
   /// missing (RFC 5861 §4, RFC 9111 §4.3.3). Nil where it is not.
   ///
   /// - Parameter status: what the origin answered; nil where it did not.
-  func serveInsteadOfFailure(_ entry: StoredEntry?, _ reason: ForwardReason, status: Int?) async -> Attempt? {
+  private func serveInsteadOfFailure(_ entry: StoredEntry?, _ reason: ForwardReason, status: Int?) async -> Attempt? {
     guard let entry,
       mayServeStale(terms(of: entry), for: request, on: .error, now: context.now),
       await isPresent(entry)
@@ -78,15 +94,5 @@ extension Transaction {
     await answer(
       ErrorPage(status: 504, reason: "this proxy is set to be offline, and its cache cannot answer the request"),
       status: CacheStatus(.local, detail: Self.offline))
-  }
-}
-
-extension StaleOccasion {
-  /// The statuses that count as an error of the origin (RFC 5861 §4).
-  static func isFailure(_ status: Int) -> Bool {
-    switch status {
-    case 500, 502, 503, 504: true
-    default: false
-    }
   }
 }

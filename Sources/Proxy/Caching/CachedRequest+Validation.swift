@@ -162,22 +162,13 @@ extension CachedRequest {
         () throws(UpstreamError) in
         try await ask(fields)
       }
-      if StaleOccasion.isFailure(answer.head.status),
-        let attempt = await serveInsteadOfFailure(entry, reason.forwardReason, status: answer.head.status)
-      {
-        answer.exchange.abandon()
-        return attempt
-      }
+      if let attempt = await serve(entry, insteadOf: answer, reason.forwardReason) { return attempt }
       guard answer.head.status == 304 else {
         return await take(answer, reason.forwardReason, isCut: false, stale: entry)
       }
       return await take304(answer, entry, reason.forwardReason)
     } catch {
-      if StaleOccasion.isFailure(error.status),
-        let attempt = await serveInsteadOfFailure(entry, reason.forwardReason, status: nil)
-      {
-        return attempt
-      }
+      if let attempt = await serve(entry, insteadOf: error, reason.forwardReason) { return attempt }
       leadNoFurther()
       await transaction.fail(error, status: CacheStatus(.forwarded(reason.forwardReason), detail: error.token))
       return .answered
