@@ -37,11 +37,7 @@ struct BackgroundValidation {
   private func ask(_ conditions: Fields) async throws(UpstreamError) -> OriginAnswer {
     var fields = admission.source.fields
     fields.append(contentsOf: conditions)
-    let asked = forwarded.asking(.get, with: fields)
-    let requestTime = context.now
-    let (exchange, head) = try await Exchange.perform(asked, pool: admission.parts.pool)
-    return OriginAnswer(
-      exchange: exchange, head: head, asked: asked.head, requestTime: requestTime, responseTime: context.now)
+    return try await OriginAnswer.to(forwarded.asking(.get, with: fields), admission.parts)
   }
 
   private func take(_ answer: OriginAnswer, _ entry: StoredEntry) async {

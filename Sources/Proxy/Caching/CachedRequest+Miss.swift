@@ -69,12 +69,8 @@ extension CachedRequest {
   /// Asks the origin with these fields, up to the head of its final response.
   func ask(_ fields: Fields) async throws(UpstreamError) -> OriginAnswer {
     transaction.goesUpstream()
-    let asked = forwarded.upstream(fields: fields)
-    let requestTime = context.now
-    let (exchange, head) = try await Exchange.perform(
-      asked, pool: transaction.parts.pool, interim: { await self.transaction.relayInterim($0) })
-    return OriginAnswer(
-      exchange: exchange, head: head, asked: asked.head, requestTime: requestTime, responseTime: context.now)
+    return try await OriginAnswer.to(
+      forwarded.upstream(fields: fields), transaction.parts, interim: { await self.transaction.relayInterim($0) })
   }
 
   enum UpstreamStanding {

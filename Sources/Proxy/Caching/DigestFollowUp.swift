@@ -56,15 +56,12 @@ struct DigestFollowUp {
   }
 
   private func fetch(_ lead: Collapser.Lead) async throws(UpstreamError) {
-    let asked = source.request(for: nil, under: .none)
-    let requestTime = context.now
-    let (exchange, head) = try await Exchange.perform(asked, pool: parts.pool)
-    let answer = OriginAnswer(
-      exchange: exchange, head: head, asked: asked.head, requestTime: requestTime, responseTime: context.now)
+    let answer = try await OriginAnswer.to(source.request(for: nil, under: .none), parts)
+    let status = answer.head.status
     let admission = Admission(parts: parts, key: key, source: source)
-    guard head.status == 200, case .body(let body) = await admission.judge(answer, .uriMiss) else {
-      context.log.info("\(key.text): fetching it anew brought nothing that can be stored (status \(head.status))")
-      return exchange.abandon()
+    guard status == 200, case .body(let body) = await admission.judge(answer, .uriMiss) else {
+      context.log.info("\(key.text): fetching it anew brought nothing that can be stored (status \(status))")
+      return answer.exchange.abandon()
     }
     let admitted = await admission.store(answer, body)
     lead.end()

@@ -15,6 +15,16 @@ struct OriginAnswer {
   let requestTime: Timestamp
   let responseTime: Timestamp
 
+  /// Sends a request without a body, and waits for the head of its final response; interim ones are handed over.
+  static func to(
+    _ asked: UpstreamRequest, _ parts: WorkerParts, interim: (ResponseHead) async -> Void = { _ in }
+  ) async throws(UpstreamError) -> OriginAnswer {
+    let requestTime = parts.context.now
+    let (exchange, head) = try await Exchange.perform(asked, pool: parts.pool, interim: interim)
+    return OriginAnswer(
+      exchange: exchange, head: head, asked: asked.head, requestTime: requestTime, responseTime: parts.context.now)
+  }
+
   /// The single range that was asked for; nil where the whole was.
   var askedRange: ByteRange? {
     guard case .bytes(let ranges) = RangeField.parse(asked.fields, limit: 1) else { return nil }
