@@ -34,13 +34,10 @@ public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
   public var description: String { text }
 
   private static func append(normalised pathAndQuery: String, to output: inout [UInt8]) {
-    let start = output.count
-    output.append(contentsOf: pathAndQuery.utf8)
-    let input = output[start...]
-    output.removeSubrange(start...)
-    var index = start
-    while index < input.endIndex {
-      guard input[index] == percent, index + 2 < input.endIndex,
+    let input = Array(pathAndQuery.utf8)
+    var index = 0
+    while index < input.count {
+      guard input[index] == percent, index + 2 < input.count,
         let high = ASCII.hexadecimalValue(input[index + 1]), let low = ASCII.hexadecimalValue(input[index + 2])
       else {
         output.append(input[index])

@@ -1,12 +1,6 @@
 // Whether a response may be stored, and if not, why.
 public import HTTPMessage
 
-/// Whether a response may be stored by this shared cache (RFC 9111 §3).
-public enum Storability: Equatable, Sendable {
-  case store
-  case refuse(RefusalReason)
-}
-
 /// Why a response is not stored, as `Cache-Status` details, the access log and metrics spell it.
 public enum RefusalReason: String, CaseIterable, Sendable {
   /// The method is not GET.
@@ -41,25 +35,17 @@ public enum RefusalReason: String, CaseIterable, Sendable {
   case cacheControlUnreadable = "cache-control-unreadable"
 }
 
-/// Decides whether the response to a request may be stored. `request` is the one that went upstream (with the Range
-/// that a fill added), and `now` is when the response head was received.
-public func storability(
-  of response: ResponseHead, to request: RequestHead, now: Timestamp, rules: CacheRules = .standard
-) -> Storability {
-  switch storing(response, to: request, requestTime: now, responseTime: now, rules: rules) {
-  case .store: .store
-  case .refuse(let reason): .refuse(reason)
-  }
-}
-
-/// The answer of `storing`.
+/// Whether a response may be stored by this shared cache (RFC 9111 §3).
 public enum StoringDecision: Sendable {
   /// What to keep, and what it says of its reuse.
   case store(StoredResponse, ReuseTerms)
   case refuse(RefusalReason)
 }
 
-/// The same as `storability`, with what comes of it: a response is read once.
+/// Decides whether a response may be stored, and makes what is stored of it: a response is read once.
+///
+/// - Parameter request: the one that went upstream, with the Range that a fill added.
+/// - Parameter responseTime: when the head was received.
 public func storing(
   _ response: ResponseHead, to request: RequestHead, requestTime: Timestamp, responseTime: Timestamp,
   rules: CacheRules = .standard
@@ -121,7 +107,7 @@ private func refusal(ofPartial response: ResponseHead, to request: RequestHead) 
 }
 
 /// Whether a response to POST may answer later requests for its target: it has explicit freshness, and names the target
-/// as what it is a representation of (RFC 9110 §9.3.3). `storability` decides the rest, as for a response to GET.
+/// as what it is a representation of (RFC 9110 §9.3.3). `storing` decides the rest, as for a response to GET.
 public func answersLaterGet(
   _ response: ResponseHead, to method: Method, target: TargetURI, rules: CacheRules = .standard
 ) -> Bool {
@@ -129,9 +115,7 @@ public func answersLaterGet(
     let location = response.fields.first(.contentLocation).flatMap({ target.resolving($0.string) }),
     CacheKey(location) == CacheKey(target)
   else { return false }
-  let control = ResponseCacheControl(response.fields, rules)
-  return control.maxAge != nil || control.sMaxAge != nil
-    || (response.fields.contains(.expires) && !control.isTargeted)
+  return hasExplicitFreshness(response, ResponseCacheControl(response.fields, rules))
 }
 
 /// RFC 9111 §3.5.
@@ -141,7 +125,11 @@ private func allowsSharing(_ control: ResponseCacheControl) -> Bool {
 
 /// RFC 9111 §3, last requirement.
 private func isMarkedCacheable(_ response: ResponseHead, _ control: ResponseCacheControl) -> Bool {
-  control.isPublic || control.maxAge != nil || control.sMaxAge != nil
-    || (response.fields.contains(.expires) && !control.isTargeted)
+  control.isPublic || hasExplicitFreshness(response, control)
     || StatusRules.isHeuristicallyCacheable(response.status)
+}
+
+/// Whether the response itself states how long it is fresh (RFC 9111 §4.2).
+private func hasExplicitFreshness(_ response: ResponseHead, _ control: ResponseCacheControl) -> Bool {
+  control.maxAge != nil || control.sMaxAge != nil || (response.fields.contains(.expires) && !control.isTargeted)
 }

@@ -27,7 +27,7 @@ public struct StoredResponse: Equatable, Sendable {
     self.nominated = nominated
   }
 
-  /// What to keep of a response that `storability` has found storable.
+  /// What to keep of a response that `storing` has found storable.
   ///
   /// A 206 becomes an incomplete 200 with the total length, if known, as Content-Length (RFC 9111 §3.3). Date is
   /// filled in where the origin has no clock (RFC 9110 §6.6.1).
