@@ -112,7 +112,4 @@ extension Duration {
     let (seconds, attoseconds) = components
     return Double(seconds) + Double(attoseconds) * 1e-18
   }
-
-  /// The whole seconds of the duration, rounded down, as HTTP counts time.
-  public var wholeSeconds: Int64 { components.seconds }
 }

@@ -31,7 +31,7 @@ public enum BodyFraming: Hashable, Sendable {
   /// Whether everybody reads the end of this response, for which `of(response:to:)` gave a framing, in the same place.
   /// A response that has no content by its status or its request (RFC 9112 §6.3 (1)) may announce some all the same;
   /// what comes behind it is in doubt then, and its connection is not to be used again.
-  public static func isCertain(_ response: ResponseHead, to method: Method) -> Bool {
+  public static func isCertain(_ response: ResponseHead) -> Bool {
     let announced: BodyFraming?
     do {
       announced = try declared(response.version, response.fields)

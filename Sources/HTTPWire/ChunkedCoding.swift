@@ -25,10 +25,7 @@ public enum ChunkedCoding {
   /// What stands behind the content of every chunk.
   public static let chunkEnd: [UInt8] = Array("\r\n".utf8)
 
-  /// The end of a body that has no trailer section.
-  public static let lastChunkWithoutTrailers: [UInt8] = Array("0\r\n\r\n".utf8)
-
-  /// The end of a body with these trailer fields.
+  /// The end of a body with these trailer fields; without any there is no trailer section.
   public static func lastChunk(trailers: Fields) -> [UInt8] {
     let lines = trailers.serialized
     var bytes: [UInt8] = []

@@ -28,9 +28,6 @@ struct LineAssembler: Sendable {
   /// True when nothing of the section has been taken.
   var isEmpty: Bool { finished == 0 && unfinished.isEmpty }
 
-  /// True between lines.
-  var isAtLineStart: Bool { unfinished.isEmpty }
-
   /// Begins a new section.
   mutating func reset() {
     unfinished.removeAll(keepingCapacity: true)

@@ -111,7 +111,7 @@ public final class Exchange {
           pool.counters.excessiveInterims.add()
           throw .unusable(request.origin, reason: "more than \(interims - 1) interim responses to one request")
         }
-        guard BodyFraming.isCertain(head, to: request.head.method) else {
+        guard BodyFraming.isCertain(head) else {
           throw .unusable(request.origin, reason: "an interim response that announces content")
         }
         await interim(head)
@@ -124,7 +124,7 @@ public final class Exchange {
       }
       decoder = BodyDecoder(framing: responseFraming, limits: pool.settings.chunkLimits)
       // Where there is content its end is certain, or there would be no framing.
-      let isCertain = responseFraming != .none || BodyFraming.isCertain(head, to: request.head.method)
+      let isCertain = responseFraming != .none || BodyFraming.isCertain(head)
       keepsOpen = isCertain && head.keepsConnectionOpen
       return head
     }

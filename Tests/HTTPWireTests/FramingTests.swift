@@ -167,7 +167,7 @@ import Testing
     ])
   func certainty(_ start: String, _ fields: String, _ expected: Bool) throws {
     let head = try #require(try verifiedHeads(ResponseHeadParser.self, "\(start)\r\n\(fields)\r\n").first)
-    #expect(BodyFraming.isCertain(head, to: .get) == expected)
+    #expect(BodyFraming.isCertain(head) == expected)
   }
 
   @Test("RFC 9110 §8.6: leading zeros of a length go no further", arguments: ["007", "7, 007", "0"])

@@ -55,7 +55,7 @@ func fuzzResponseHead(_ input: [UInt8]) {
       case .success(.untilClose):
         must(!head.fields.contains(.contentLength) && !head.fields.contains(.transferEncoding), "a framing is ignored")
       }
-      _ = BodyFraming.isCertain(head, to: method)
+      _ = BodyFraming.isCertain(head)
     }
   }
 }
