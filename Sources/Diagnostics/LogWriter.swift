@@ -4,7 +4,9 @@ import Glibc
 
 /// Takes lines from any thread and writes them in order.
 ///
-/// Unchecked, because everything that changes is reached under `mutex` only.
+/// Unchecked, because the compiler does not see the locks. Whatever changes is reached under `mutex`, but for
+/// `descriptor`: after `init` that is the business of the one thread in `run`, and of `deinit`, when nobody has the
+/// object any more. The two pointers never change, and what they point to is made to be shared.
 public final class LogWriter: @unchecked Sendable {
   private let path: String?
   private var descriptor: Int32

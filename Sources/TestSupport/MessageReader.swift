@@ -49,7 +49,9 @@ public enum BodyEnd: Equatable, Sendable {
 
 /// A socket with what has been received from it and not been taken yet.
 ///
-/// Unchecked: what changes is used by the one thread that reads the connection.
+/// Unchecked, because that one thread reads is a rule and no type: a connection's bytes mean nothing to two readers at
+/// a time. It is passed on between threads with the connection (`RawClient`, `Exchange`), by a lock or a thread's start.
+/// What others do to a connection meanwhile goes to `socket`, which is safe to share.
 public final class MessageReader: @unchecked Sendable {
   let socket: Socket
   private var buffer: [UInt8] = []

@@ -3,8 +3,9 @@ internal import Glibc
 
 /// A value shared by threads. Every change wakes the waiters, and every wait has a bound.
 ///
-/// Unchecked: the value is reached under the mutex only.
-public final class Monitor<State>: @unchecked Sendable {
+/// Unchecked, because the compiler does not see the lock: `state` is reached under the mutex only, and what a body takes
+/// out of it may be shared. The two pointers never change, and what they point to is made to be shared.
+public final class Monitor<State: Sendable>: @unchecked Sendable {
   private var state: State
   private let mutex: UnsafeMutablePointer<pthread_mutex_t>
   private let condition: UnsafeMutablePointer<pthread_cond_t>
