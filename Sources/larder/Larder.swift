@@ -6,7 +6,8 @@ import Glibc
 enum ExitCode: Int32 {
   /// The command did what it was asked.
   case success = 0
-  /// The server could not start or run: a port in use, an unusable cache directory.
+  /// The server could not start or run: a port in use, an unusable cache directory. Or the cache is not as it was
+  /// written, and was left so.
   case failure = 1
   /// The command line or the settings are wrong.
   case usage = 2

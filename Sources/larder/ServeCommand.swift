@@ -11,8 +11,13 @@ import Store
 import Synchronization
 
 enum ServeCommand {
+  private static let flags = [
+    "--listen": "listen", "--admin": "admin", "--cache-dir": "cache.directory", "--cache-size": "cache.size",
+    "--workers": "workers", "--access-log": "log.access_log", "--log-level": "log.level",
+  ]
+
   static func run(_ arguments: [String]) -> ExitCode {
-    switch ServeOptions.parse(arguments) {
+    switch CommandOptions.parse(arguments, flags: flags) {
     case .help:
       Output.print(Help.serve)
       return .success

@@ -5,17 +5,8 @@ import Glibc
 import Store
 
 enum VerifyCommand {
-  private struct Options {
-    var settings: Settings
-    var repairs = false
-  }
-
   static func run(_ arguments: [String]) -> ExitCode {
-    if arguments.contains("--help") || arguments.contains("-h") {
-      Output.print(Help.verify)
-      return .success
-    }
-    switch ServeOptions.parse(arguments.filter { $0 != "--repair" }, flags: ["--cache-dir": "cache.directory"]) {
+    switch CommandOptions.parse(arguments.filter { $0 != "--repair" }, flags: ["--cache-dir": "cache.directory"]) {
     case .help:
       Output.print(Help.verify)
       return .success

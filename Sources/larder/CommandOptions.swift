@@ -4,19 +4,15 @@ import Configuration
 import Glibc
 
 /// What the flags of a command came to.
-enum ServeOptions {
+enum CommandOptions {
   case help
   case settings(Settings)
   case wrong(String)
 
-  /// The flags of `serve` besides `--config`, and the settings that they stand for.
-  static let serveFlags = [
-    "--listen": "listen", "--admin": "admin", "--cache-dir": "cache.directory", "--cache-size": "cache.size",
-    "--workers": "workers", "--access-log": "log.access_log", "--log-level": "log.level",
-  ]
-
   /// Reads the flags: the settings file first, whatever the order, then what the flags say.
-  static func parse(_ arguments: [String], flags: [String: String] = serveFlags) -> ServeOptions {
+  ///
+  /// - Parameter flags: those of the command besides `--config` and `--help`, and the settings that they stand for.
+  static func parse(_ arguments: [String], flags: [String: String]) -> CommandOptions {
     var values: [(flag: String, text: String)] = []
     var rest = arguments[...]
     while let argument = rest.popFirst() {
