@@ -100,7 +100,7 @@ public final class ConnectionPool {
 
   /// Closes idle connections whose time is over; all of them when the worker shuts down.
   public func closeIdle(all: Bool = false) {
-    let now = Deadline.after(seconds: 0)
+    let now = Deadline.now
     for host in hosts.values {
       host.idle.removeAll { kept in
         guard all || kept.since < now || !kept.connection.stream.isIdleClean() else { return false }

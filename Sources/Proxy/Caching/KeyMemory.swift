@@ -17,7 +17,7 @@ final class KeyMemory: Sendable {
     let deadline = Deadline.after(seconds: seconds)
     until.withLock { table in
       if table.count >= Self.limit {
-        let now = Deadline.after(seconds: 0)
+        let now = Deadline.now
         table = table.filter { $0.value > now }
         // A flood of such keys costs waiting, never memory.
         if table.count >= Self.limit { table.removeAll(keepingCapacity: true) }
@@ -34,7 +34,7 @@ final class KeyMemory: Sendable {
   func contains(_ key: CacheKey) -> Bool {
     until.withLock { table in
       guard let deadline = table[key] else { return false }
-      if deadline > .after(seconds: 0) { return true }
+      if deadline > .now { return true }
       table[key] = nil
       return false
     }
