@@ -172,7 +172,8 @@ import Testing
       early.finish()
       #expect(try early.isEnded())
       #expect(try stage.larder.metric("larder_limit_clients_half_closed_timeout_total") == 2)
-      #expect(try stage.larder.metric("larder_clients_gone_total") == 2)
+      // Counted right behind the end of the connection.
+      try eventually("both to be counted", until: { $0 == 2 }) { try stage.larder.metric("larder_clients_gone_total") }
       #expect(stage.origin.requests.count == 1)
       stage.gate.open()
       #expect(try stage.leader.response().text == "x")
