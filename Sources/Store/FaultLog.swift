@@ -9,6 +9,7 @@ final class FaultLog: Sendable {
   enum Kind: Hashable {
     case journal
     case packWrite
+    case reclaiming
     case bodyWrite
     case bodyRead
     case packRead

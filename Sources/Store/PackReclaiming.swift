@@ -18,7 +18,7 @@ extension IndexThread {
         // The copies stand beside the pack until the commit. Where they have no room, whole packs die by eviction.
         guard engine.space.reserve(record.live) else { break }
         defer { engine.space.release(record.live) }
-        guard copyLive(from: number, &batch) else { break }
+        guard copyLive(from: number, &batch) else { continue }
       }
       packs.forget(number)
       batch.delete(.packs, IndexKey.pack(number))
@@ -35,34 +35,31 @@ extension IndexThread {
   /// Whether items were copied by a commit that is not done.
   var hasCopies: Bool { !gathering.copied.isEmpty || !(inFlight?.copied.isEmpty ?? true) }
 
-  /// False when the copies could not be written: nothing has changed then.
+  private enum CopyFailure: Error {
+    /// What is to be copied cannot be read, or not found in the index.
+    case reading(reason: String)
+    case writing(SystemError)
+  }
+
+  /// False when something could not be copied: nothing has changed then.
   private func copyLive(from number: UInt32, _ batch: inout Operations) -> Bool {
     var moved: [(id: UInt64, extent: Extent)] = []
-    do throws(SystemError) {
-      let descriptor = try engine.calls.open(engine.layout.pack(number), flags: O_RDONLY)
-      defer { close(descriptor) }
-      for item in packs.items(of: number) {
-        guard let extent = meant(item, in: number) else { continue }
-        var bytes = [UInt8](repeating: 0, count: Int(item.length))
-        let got = bytes.withUnsafeMutableBytes {
-          try? engine.calls.read(into: $0, from: descriptor, at: UInt64(item.offset))
-        }
-        // A bad item is not copied: reading it fails then, and it is fetched again.
-        guard got == bytes.count, bytes.withUnsafeBytes({ checksum($0) }) == extent.checksum else { continue }
-        let place = try packs.append(id: item.id, lower: item.lower, checksum: item.checksum, bytes: bytes[...])
-        let size = UInt64(bytes.count + PackStore.headerSize)
-        engine.space.change { $0.packs += size }
-        if let file = packs.file { gathering.packs[place.pack] = file }
-        gathering.copied[place.pack, default: []].insert(item.id)
-        var copy = extent
-        copy.pack = place.pack
-        copy.packOffset = place.offset
-        moved.append((item.id, copy))
-      }
-      try packs.writeTail()
+    do throws(CopyFailure) {
+      try copyLive(from: number, &moved)
     } catch {
-      engine.counters.writeErrors.add(1)
-      engine.faults.note(.packWrite, "copying out of \(engine.layout.pack(number)) failed: \(error.explanation)")
+      let reason: String
+      switch error {
+      case .reading(let cause):
+        engine.counters.readErrors.add(1)
+        reason = cause
+        // What is in it may be read another time, and must not go with it.
+        packs.noteUnreadable(number)
+        try? packs.writeTail()
+      case .writing(let cause):
+        engine.counters.writeErrors.add(1)
+        reason = cause.explanation
+      }
+      engine.faults.note(.reclaiming, "copying out of \(engine.layout.pack(number)) failed: \(reason)")
       for (_, extent) in moved { packs.release(extent.pack, length: extent.length) }
       packs.endPack()
       let lost = packs.takeLost()
@@ -73,8 +70,55 @@ extension IndexThread {
     return true
   }
 
+  private func copyLive(from number: UInt32, _ moved: inout [(id: UInt64, extent: Extent)]) throws(CopyFailure) {
+    let descriptor: Int32
+    let items: [PackStore.Item]
+    do throws(SystemError) {
+      descriptor = try engine.calls.open(engine.layout.pack(number), flags: O_RDONLY)
+    } catch {
+      // One that is not there has nothing to lose.
+      if error.code == ENOENT { return }
+      throw .reading(reason: error.explanation)
+    }
+    defer { close(descriptor) }
+    do throws(SystemError) {
+      items = try packs.items(of: number, descriptor)
+    } catch {
+      throw .reading(reason: error.explanation)
+    }
+    for item in items {
+      guard let extent = try meant(item, in: number) else { continue }
+      var bytes = [UInt8](repeating: 0, count: Int(item.length))
+      do throws(SystemError) {
+        let got = try packs.read(into: &bytes, from: descriptor, at: UInt64(item.offset))
+        // A bad item is not copied: reading it fails then, and it is fetched again.
+        guard got == bytes.count, bytes.withUnsafeBytes({ checksum($0) }) == extent.checksum else { continue }
+      } catch {
+        throw .reading(reason: error.explanation)
+      }
+      do throws(SystemError) {
+        let place = try packs.append(id: item.id, lower: item.lower, checksum: item.checksum, bytes: bytes[...])
+        let size = UInt64(bytes.count + PackStore.headerSize)
+        engine.space.change { $0.packs += size }
+        if let file = packs.file { gathering.packs[place.pack] = file }
+        gathering.copied[place.pack, default: []].insert(item.id)
+        var copy = extent
+        copy.pack = place.pack
+        copy.packOffset = place.offset
+        moved.append((item.id, copy))
+      } catch {
+        throw .writing(error)
+      }
+    }
+    do throws(SystemError) {
+      try packs.writeTail()
+    } catch {
+      throw .writing(error)
+    }
+  }
+
   /// The extent an item is meant for, if the index (or memory, which is newer) still says so.
-  private func meant(_ item: PackStore.Item, in number: UInt32) -> Extent? {
+  private func meant(_ item: PackStore.Item, in number: UInt32) throws(CopyFailure) -> Extent? {
     // One that was evicted may still be held by somebody; its items are dead all the same.
     guard usage.contains(item.id) else { return nil }
     let isThis = { (extent: Extent) in extent.pack == number && extent.packOffset == item.offset }
@@ -85,11 +129,13 @@ extension IndexThread {
       }
       if let known { return known.flatMap { isThis($0) ? $0 : nil } }
     }
-    let row = try? engine.index.read { $0.get(.extents, IndexKey.extent(item.id, item.lower)) }
-    guard let value = row ?? nil, let extent = try? ExtentRecord.decode(value.span.bytes, lower: item.lower) else {
-      return nil
+    do throws(IndexError) {
+      let row = try engine.index.read { $0.get(.extents, IndexKey.extent(item.id, item.lower)) }
+      guard let row, let extent = try? ExtentRecord.decode(row.span.bytes, lower: item.lower) else { return nil }
+      return isThis(extent) ? extent : nil
+    } catch {
+      throw .reading(reason: error.explanation)
     }
-    return isThis(extent) ? extent : nil
   }
 
   private func move(_ id: UInt64, to extent: Extent, from number: UInt32, _ batch: inout Operations) {

@@ -33,6 +33,8 @@ struct PackStore: ~Copyable {
   /// Items that are to be written at `flushed`.
   private var tail: [UInt8] = []
   private var flushed: UInt64 = 0
+  /// Packs that could not be read: they are not reclaimed before all of them is dead.
+  private var unreadable: Set<UInt32> = []
   /// Bytes of items that could not be written, since last asked.
   private var lost: UInt64 = 0
 
@@ -157,17 +159,24 @@ struct PackStore: ~Copyable {
   /// has copies the index does not know of (`besides`).
   func mostDead(atLeast part: Double, besides: Set<UInt32>) -> UInt32? {
     func dead(_ record: PackRecord) -> Double { 1 - Double(record.live) / Double(max(record.size, 1)) }
-    let candidates = packs.filter { ($0.key != current || file == nil) && !besides.contains($0.key) }
+    let candidates = packs.filter { number, record in
+      (number != current || file == nil) && !besides.contains(number)
+        && (record.live == 0 || !unreadable.contains(number))
+    }
     guard let found = candidates.max(by: { dead($0.value) < dead($1.value) }), dead(found.value) >= part else {
       return nil
     }
     return found.key
   }
 
+  /// A pack whose living items cannot be copied now.
+  mutating func noteUnreadable(_ pack: UInt32) { unreadable.insert(pack) }
+
   /// Takes a pack out of the books; its file is the caller's to remove once the index says so too.
   mutating func forget(_ pack: UInt32) {
     liveBytes -= packs[pack]?.live ?? 0
     packs[pack] = nil
+    unreadable.remove(pack)
     changed.remove(pack)
   }
 
@@ -180,17 +189,14 @@ struct PackStore: ~Copyable {
     var offset: UInt32
   }
 
-  /// What a pack says is in it, up to `size`.
-  func items(of pack: UInt32) -> [Item] {
-    guard let record = packs[pack], let descriptor = try? calls.open(layout.pack(pack), flags: O_RDONLY) else {
-      return []
-    }
-    defer { close(descriptor) }
+  /// What a pack, open as `descriptor`, says is in it, up to `size`. Throws where it cannot be read.
+  func items(of pack: UInt32, _ descriptor: Int32) throws(SystemError) -> [Item] {
+    guard let record = packs[pack] else { return [] }
     var items: [Item] = []
     var offset: UInt64 = 0
     var header = [UInt8](repeating: 0, count: PackStore.headerSize)
     while offset + UInt64(PackStore.headerSize) <= record.size {
-      let count = header.withUnsafeMutableBytes { try? calls.read(into: $0, from: descriptor, at: offset) }
+      let count = try read(into: &header, from: descriptor, at: offset)
       var reader = RecordReader()
       let span = header.span.bytes
       guard count == PackStore.headerSize, let id: UInt64 = try? reader.number(span),
@@ -203,5 +209,16 @@ struct PackStore: ~Copyable {
       offset += UInt64(length)
     }
     return items
+  }
+
+  /// Fills `bytes` from a pack; returns how many there were.
+  func read(into bytes: inout [UInt8], from descriptor: Int32, at offset: UInt64) throws(SystemError) -> Int {
+    try bytes.withUnsafeMutableBytes { buffer -> Result<Int, SystemError> in
+      do throws(SystemError) {
+        return .success(try calls.read(into: buffer, from: descriptor, at: offset))
+      } catch {
+        return .failure(error)
+      }
+    }.get()
   }
 }

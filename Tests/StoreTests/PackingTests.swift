@@ -10,7 +10,7 @@ import Testing
 @Suite struct PackingTests {
   /// A disk whose pack files fail at a test's word.
   final class PackDisk: FaultySystem {
-    enum Fault: Int { case none, write, open }
+    enum Fault: Int { case none, write, open, read }
 
     private let fault = Atomic<Int>(0)
     private let code: Int32
@@ -26,7 +26,9 @@ import Testing
         guard fault == .write, FaultyDisk.path(descriptor).contains("/packs/") else { return .proceed }
         return count > 4096 ? .shortened(4096) : .fail(code)
       case .open(let path): return fault == .open && path.contains("/packs/") ? .fail(code) : .proceed
-      case .read, .sync, .allocate, .punch, .unlink, .commit: return .proceed
+      case .read(let descriptor, _, _):
+        return fault == .read && FaultyDisk.path(descriptor).contains("/packs/") ? .fail(code) : .proceed
+      case .sync, .allocate, .punch, .unlink, .commit: return .proceed
       }
     }
   }
@@ -123,5 +125,32 @@ import Testing
       #expect(try await found.verified(ByteSpan(0, total)).totalBytes == total)
     }
     await again.close()
+  }
+
+  /// A pack goes when its living items have been copied, not when they could not be read.
+  @Test func whatCannotBeReadNowIsNotReclaimed() async throws {
+    let directory = try Directory()
+    let disk = PackDisk(EIO)
+    // Packs of 256 KiB.
+    let settings = options(directory, capacity: 8 << 20)
+    let first = try Store.open(settings)
+    for number in 0..<60 {
+      try await first.fill("\(number)", total: 20_000, [ByteSpan(0, 20_000)])
+      if number % 10 == 9 { await first.flush() }
+    }
+    await first.close()
+    let store = try Store.open(settings, calls: SystemCalls(faults: disk))
+    disk.set(.read)
+    for number in 0..<60 where number % 4 != 0 { store.removeAll(for: key("\(number)")) }
+    // One round for the keys, one for what they let go of, one for the packs.
+    for _ in 0..<5 { await store.sync() }
+    #expect(store.statistics.readErrors > 0)
+    disk.set(.none)
+    for number in stride(from: 0, to: 60, by: 4) {
+      let found = try #require(await store.entries(for: key("\(number)")).first).representation
+      #expect(try await found.verified(ByteSpan(0, 20_000)).totalBytes == 20_000, "\(number)")
+    }
+    #expect(store.statistics.bytesStored == onDisk(directory))
+    await store.close()
   }
 }
