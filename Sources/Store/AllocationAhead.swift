@@ -135,9 +135,12 @@ extension Engine {
   private func punchGaps(of span: ByteSpan, of representation: Representation, _ file: OpenFile) {
     var position = span.lower
     while position < span.upper {
-      let (gaps, needed, dropped) = representation.state.withLock { state in
+      let (gaps, needed, kept) = representation.state.withLock { state in
         let (gaps, needed) = state.gaps(in: ByteSpan(position, span.upper), limit: 1)
-        return (gaps, needed, state.dropped)
+        // Evicted parts go when the index does not claim them any more.
+        var kept = state.dropped
+        for number in state.punching { kept.insert(ByteSpan(number * Segment.size, (number + 1) * Segment.size)) }
+        return (gaps, needed, kept)
       }
       guard let gap = gaps.first else {
         guard let needed, loadSegment(of: representation, needed) else { return }
@@ -145,7 +148,7 @@ extension Engine {
       }
       position = gap.upper
       var free = SpanSet([gap])
-      for span in dropped.spans { free.remove(span) }
+      for span in kept.spans { free.remove(span) }
       for span in free.spans {
         // The blocks that the bytes before and behind it stand in are not its own.
         let (lower, upper) = ((span.lower + 4095) / 4096 * 4096, span.upper / 4096 * 4096)

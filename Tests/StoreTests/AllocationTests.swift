@@ -112,6 +112,22 @@ struct AllocationTests {
     #expect(sent.copied() == content(ByteSpan(0, UInt64(sent.count))))
   }
 
+  /// What the index on the disk still claims must be there, should the process be killed now.
+  @Test func partsThatAreBeingEvictedGoWithTheirCommit() async throws {
+    let stage = try Stage()
+    let writer = try await stage.write(ByteSpan(0, 2 * Self.mebibyte))
+    await stage.settle()
+    let first = ByteSpan(0, Extent.largest)
+    stage.representation.state.withLock { state in
+      _ = state.remove(from: 0) { $0.lower == first.lower }
+      state.punching.insert(0)
+    }
+    writer.finish()
+    await stage.settle()
+    let file = try #require(readFile(stage.store.engine.layout.body(stage.representation.id)))
+    #expect(Array(file[..<Int(first.upper)]) == content(first))
+  }
+
   /// A reader that seeks: each fill ends early, and the next begins where the blocks of the last are being given back.
   @Test func whoWritesWhereBlocksAreGivenBackKeepsItsBytes() async throws {
     let stage = try Stage()
