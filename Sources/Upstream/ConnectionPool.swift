@@ -141,12 +141,11 @@ public final class ConnectionPool {
 
   /// Waits for one of the connections allowed to this origin.
   private func admit(to host: UpstreamHost, _ origin: Origin) async throws(UpstreamError) {
-    if host.inUse < settings.upstream.connectionsPerHost {
-      host.inUse += 1
-      return
-    }
+    if take(host) { return }
     let waiter = UpstreamWaiter()
     let granted = await withUnsafeContinuation { (continuation: UnsafeContinuation<Bool, Never>) in
+      // Looked at again: one may have become free while this task was on its way to wait.
+      if take(host) { return continuation.resume(returning: true) }
       waiter.continuation = continuation
       host.waiting.append(waiter)
       let carried = LoopConfined(waiter)
@@ -158,6 +157,12 @@ public final class ConnectionPool {
       host.waiting.removeAll { $0 === waiter }
       throw .busy(origin)
     }
+  }
+
+  private func take(_ host: UpstreamHost) -> Bool {
+    guard host.inUse < settings.upstream.connectionsPerHost else { return false }
+    host.inUse += 1
+    return true
   }
 
   /// One connection less in use: the first in the queue takes its place.

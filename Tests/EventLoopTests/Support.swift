@@ -70,7 +70,10 @@ final class Arrivals {
   }
 
   func next() async -> ByteStream {
-    while streams.isEmpty { await withCheckedContinuation { waiting = $0 } }
+    while streams.isEmpty {
+      // The way into the wait may lead through the loop's queue, and one may have come meanwhile.
+      await withCheckedContinuation { if streams.isEmpty { waiting = $0 } else { $0.resume() } }
+    }
     return streams.removeFirst()
   }
 }

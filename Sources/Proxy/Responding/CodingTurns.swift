@@ -15,13 +15,25 @@ final class CodingTurns {
 
   /// Does one piece of work when it is its turn.
   func take<Result, Failure>(_ work: () throws(Failure) -> Result) async throws(Failure) -> Result {
-    // Who is woken here has been handed the turn.
-    if isTaken { await withUnsafeContinuation { waiting.append($0) } }
-    isTaken = true
+    await begin()
     await loop.nextTurn()
     defer {
       if waiting.isEmpty { isTaken = false } else { waiting.removeFirst().resume() }
     }
     return try work()
+  }
+
+  /// Waits for the turn, and takes it.
+  private func begin() async {
+    await withUnsafeContinuation { continuation in
+      // Looked at inside: the turn may have ended while this task was on its way to wait. Who is woken later has been
+      // handed it.
+      if isTaken {
+        waiting.append(continuation)
+      } else {
+        isTaken = true
+        continuation.resume()
+      }
+    }
   }
 }
