@@ -184,6 +184,8 @@ import Testing
       let body = PatternBody(seed: 7, size: 32 << 20)
       let origin = try rig.origin { try Representation(body).serve($0) }
       let larder = try rig.larder(["clients.send_timeout": "1s", "clients.minimum_rate": "1G"])
+      // All of it is at hand: while a client waits for the origin, its time does not run.
+      expectBytes(try RawClient(port: larder.port).fetch(origin.url("/")).body, body.bytes)
       let socket = try Socket.connect(port: larder.port, receiveBuffer: 4096)
       try socket.send(RawClient.request("GET", origin.url("/")))
       var received = 0
