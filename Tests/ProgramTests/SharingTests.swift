@@ -10,8 +10,9 @@ import Testing
       let origin = try rig.origin { exchange in
         try Representation(body).serve(exchange, .init(.stall(after: 100_000, gate)))
       }
-      // Nobody takes a far part away from the fill: what is on its way when its exchange is cut there comes twice.
-      let larder = try rig.larder(["fills.follow_patience": "60s"])
+      // Nobody takes a far part away from the fill, nor does another connection because the origin is slow at the gate:
+      // what is on its way when its exchange is cut there comes twice.
+      let larder = try rig.larder(["fills.follow_patience": "60s", "fills.connections_per_object": "1"])
       let arrived = rig.gate("head")
       try concurrently(
         (0..<12).map { number in
