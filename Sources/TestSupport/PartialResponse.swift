@@ -86,10 +86,13 @@ public struct PartialResponse: Sendable {
         if !bytes.isEmpty { try exchange.chunk(body.bytes(bytes)) }
         if !surplus.isEmpty { try exchange.chunk(Array(surplus.utf8)) }
         if hasLastChunk { try exchange.lastChunk() }
-      } else {
+        try exchange.raw(suffix)
+      } else if suffix.isEmpty {
         try exchange.body(body, bytes)
+      } else {
+        // In one write: on a kept connection the next request may be on its way before a second one.
+        try exchange.body(body.bytes(bytes), followedBy: suffix)
       }
-      try exchange.raw(suffix)
     }
     switch end {
     case .kept: break

@@ -143,10 +143,12 @@ public final class Exchange {
   }
 
   /// Sends body bytes, which are counted. Nothing is sent in answer to HEAD.
-  public func body(_ bytes: [UInt8]) throws {
+  ///
+  /// - Parameter text: what leaves in the same write, and is no part of the body.
+  public func body(_ bytes: [UInt8], followedBy text: String = "") throws {
     if request.method == "HEAD" { return }
     record { $0.bodyBytesSent += bytes.count }
-    try reader.socket.send(bytes)
+    try reader.socket.send(bytes + Array(text.utf8))
   }
 
   /// Sends a slice of a large body, piece by piece.
