@@ -29,7 +29,7 @@ struct CountsBenchmark {
           """)
       try origin.publish("/1k", RequestMaker.small)
       try origin.publish("/1m", RequestMaker.middle)
-      let gated = try GatedOrigin(rig, RequestMaker.gated)
+      let gated = try GatedOrigin(rig, RequestMaker.gated, end: RequestMaker.gatedEnd)
       counts.merge(try allocations(rig, origin, gated)) { $1 }
       if countsInstructions { counts.merge(try instructions(rig, origin, gated)) { $1 } }
     }
@@ -59,10 +59,10 @@ struct CountsBenchmark {
       for _ in 0..<Self.rounds {
         var before = 0
         try maker.make(number, of: kind) {
-          maker.settle()
+          maker.settle(.records)
           before = counters.allocations
         }
-        maker.settle()
+        maker.settle(.records)
         found.append(Double(counters.allocations - before) / Double(number))
       }
       counts["\(kind.rawValue), allocations"] = found.min()
@@ -82,10 +82,10 @@ struct CountsBenchmark {
       let number = kind == .follow ? 50 : 200
       try maker.make(number / 4, of: kind) {}
       try maker.make(number, of: kind) {
-        maker.settle()
+        maker.settle(.commit)
         _ = try count.take(larder.server.process.id)
       }
-      maker.settle()
+      maker.settle(.commit)
       counts["\(kind.rawValue), instructions"] = Double(try count.take(larder.server.process.id)) / Double(number)
     }
     return counts

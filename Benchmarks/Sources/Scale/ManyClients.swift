@@ -50,7 +50,7 @@ enum ManyReaders {
     var findings: [ScaleBenchmark.Finding] = []
     try withRig { rig in
       let body = PatternBody(seed: 9, size: 1 << 20)
-      let gated = try GatedOrigin(rig, body)
+      let gated = try GatedOrigin(rig, body, end: body.size / 2)
       let larder = try LarderServer(
         in: rig.folder.file("larder"),
         LarderServer.Start(settings: ["clients.connections_per_address": "\(count + 64)"]))
