@@ -215,12 +215,13 @@ final class StreamCore: LoopResource {
 
   /// Looks for a reset without taking what has come before it.
   private func reportPeerGone() {
-    var code: Int32 = 0
-    var size = socklen_t(MemoryLayout<Int32>.size)
-    guard getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size) == 0, code != 0 else { return }
-    // The system tells an error once; it is kept for the next read and write.
-    readFailure = StreamError(code: code)
-    writeFailure = readFailure
+    // The system tells an error once: it may have told it to the send that came just before, and it is kept.
+    if writeFailure != .reset, writeFailure != .timedOut {
+      let code = socketError(descriptor)
+      guard code != 0 else { return }
+      writeFailure = StreamError(code: code)
+    }
+    readFailure = writeFailure
     let report = peerGone
     peerGone = nil
     report?(.reset)
@@ -319,9 +320,12 @@ final class StreamCore: LoopResource {
       // Captured, it keeps this closure on the loop. The library takes a closure that is not bound to its caller's
       // isolation otherwise, and a task without a preferred executor would begin its wait on another thread.
       _ = isolation
-      return await withUnsafeContinuation { suspend($0, until: begin($0)) }
+      return await withUnsafeContinuation {
+        // The way here may lead through the loop's queue: a cancellation that came meanwhile has found no wait to end.
+        Task.isCancelled ? $0.resume(returning: .cancelled) : suspend($0, until: begin($0))
+      }
     } onCancel: {
-      // Always in a later turn: by then the wait has begun, also where the task was cancelled just before it.
+      // Always in a later turn: by then the wait has begun, or will see that the task was cancelled.
       loop.perform { onCancel(carried.value) }
     }
   }

@@ -122,6 +122,25 @@ import Testing
     }
   }
 
+  /// The send that the reset itself brings about is told of it first.
+  @Test func aPeerThatGoesWhileBytesWaitForItIsReported() async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      // More than the system takes, and nobody waits for it to leave.
+      pair.server.queue([UInt8](repeating: 7, count: 32 << 20))
+      #expect(await failure { try await pair.server.flush(stall: 0.05) } == .timedOut)
+      await withCheckedContinuation { continuation in
+        pair.server.onPeerGone { end in
+          #expect(end == .reset)
+          continuation.resume()
+        }
+        pair.client.abort()
+      }
+      #expect(pair.server.isPeerGone)
+      #expect(await failure { _ = try await pair.server.readSome() } == .reset)
+    }
+  }
+
   @Test(arguments: [false, true]) func closingWakesWhoWaits(_ aborts: Bool) async throws {
     try await withBench { bench in
       let pair = try await bench.pair()
