@@ -177,7 +177,8 @@ public final class ByteStream {
   /// Closes both directions. What is queued is dropped; who waits is told `.closed`. Later calls do nothing.
   public func close() { core.close() }
 
-  /// Closes with a reset, so that the peer cannot take what it has for the whole. Later calls do nothing.
+  /// Closes with a reset, so that the peer cannot take what it has for the whole. What is queued and can be sent at
+  /// once is sent before. Later calls do nothing.
   public func abort() { core.abort() }
 
   /// Whether the peer was seen to have reset the connection.

@@ -111,10 +111,12 @@ final class StreamCore: LoopResource {
     loop.confined.remove(self)
   }
 
-  /// Closes with a reset, so that the peer cannot take what it has for the whole.
+  /// Closes with a reset, so that the peer cannot take what it has for the whole. What the socket takes of the queue is
+  /// sent before.
   func abort() {
     checkThread()
     guard isOpen else { return }
+    if writeFailure == nil, isWritable { _ = output.send(to: descriptor, isTimeOver: { false }) }
     resetWhenClosed(descriptor)
     close()
   }

@@ -69,6 +69,16 @@ import Testing
     }
   }
 
+  @Test func whatIsQueuedLeavesBeforeAReset() async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      pair.client.queue([1, 2] as [UInt8])
+      pair.client.abort()
+      #expect(try await pair.server.readSome() == [1, 2])
+      #expect(await failure { _ = try await pair.server.readSome() } == .reset)
+    }
+  }
+
   @Test func aResetBehindBytesIsMetThoughAnswersAreWritten() async throws {
     try await withBench { bench in
       let pair = try await bench.pair()
