@@ -222,7 +222,6 @@ final class IndexThread {
     // As many as the last time, or a few more: a batch that grows step by step is copied again and again.
     var batch = Operations(capacity: lastBatchBytes + lastBatchBytes / 8)
     defer { lastBatchBytes = batch.bytes.count }
-    noteUses(content.used, &batch)
     for extent in content.released where extent.pack != 0 { packs.release(extent.pack, length: extent.length) }
     for deletion in content.deletions {
       delete(deletion, &batch)
@@ -230,6 +229,8 @@ final class IndexThread {
     }
     // Representations before keys: what is lost between the two is then a body without response, which eviction finds.
     flush(content.changed, &batch)
+    // Behind what was stored in this round: a use is noted once in each, and may have been repeated since.
+    noteUses(content.used, &batch)
     if content.hasKeys { flushKeys(&batch) }
     for (number, record) in packs.takeChanged() { batch.put(.packs, IndexKey.pack(number), record.encoded()) }
     add(batch)

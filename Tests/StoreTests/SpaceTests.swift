@@ -50,6 +50,25 @@ import Testing
     await again.close()
   }
 
+  /// However much is stored between two looks of the index thread.
+  @Test func whatIsUsedAgainAndAgainOutlivesWhatIsStoredMeanwhile() async throws {
+    let directory = try Directory()
+    let store = try Store.open(options(directory, capacity: 10 * mebibyte))
+    try await put(store, "used", mebibyte)
+    await store.flush()
+    let entry = try #require(await store.entries(for: key("used")).first)
+    for number in 1..<9 {
+      store.touch(entry)
+      try await put(store, "\(number)", mebibyte)
+    }
+    store.touch(entry)
+    for number in 9..<12 { try await put(store, "\(number)", mebibyte) }
+    #expect(store.statistics.evictions > 0)
+    #expect(await isThere(store, "used"))
+    #expect(await !isThere(store, "1"))
+    await store.close()
+  }
+
   @Test func evictionGoesDownToTheLowWatermark() async throws {
     let directory = try Directory()
     var settings = options(directory, capacity: 20 * mebibyte)
