@@ -17,9 +17,13 @@ public struct EntityTag: Hashable, Sendable {
 
   private init(isWeak: Bool, bytes: ArraySlice<UInt8>) {
     self.isWeak = isWeak
-    var scalars = String.UnicodeScalarView()
-    for byte in bytes { scalars.append(Unicode.Scalar(byte)) }
-    opaque = String(scalars)
+    if bytes.allSatisfy({ $0 < 0x80 }) {
+      opaque = String(decoding: bytes, as: UTF8.self)
+    } else {
+      var scalars = String.UnicodeScalarView()
+      for byte in bytes { scalars.append(Unicode.Scalar(byte)) }
+      opaque = String(scalars)
+    }
   }
 
   /// Reads one tag; nil for anything that isn't exactly one (an unquoted word among it).
