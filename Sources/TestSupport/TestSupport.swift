@@ -13,7 +13,7 @@ public struct HarnessError: Error, CustomStringConvertible, Sendable {
   }
 
   /// The failure of a system call, with the current `errno` in words.
-  static func system(_ call: String) -> HarnessError {
+  public static func system(_ call: String) -> HarnessError {
     HarnessError("\(call): \(String(cString: strerror(errno)))")
   }
 }

@@ -57,6 +57,7 @@ struct Comparison {
       for index in able.indices {
         let server = able[(index + round) % able.count]
         do {
+          try FreeMemory.touch()
           outcome.add(try row.run(server, "\(round)"), of: server.contestant)
         } catch {
           throw HarnessError("\(server.name): \(error)")
