@@ -12,6 +12,7 @@ struct ComparisonReport {
     results.add(goals, as: "goals")
     results.add(rates, as: "rates")
     results.add(latencies, as: "latencies")
+    results.add(clients, as: "clients")
     results.add(upstream, as: "upstream")
     results.replaceMeasurements(outcomes.flatMap(\.measurements))
     // A present byte is never fetched again: that is no matter of speed.
@@ -72,6 +73,18 @@ struct ComparisonReport {
         [outcome.row.name, outcome.row.rateUnit]
           + Self.columns.map { column in
             outcome.rate(shown(column, outcome)).map { text($0.median, digits: 0) } ?? "–"
+          })
+    }
+    return table
+  }
+
+  private var clients: Table {
+    var table = Table("Processor time of the clients, which compare the bytes of cold objects, medians", header)
+    for outcome in outcomes {
+      table.add(
+        [outcome.row.name, outcome.row.unit == "s" ? "ms/GB" : outcome.row.unit]
+          + Self.columns.map { column in
+            outcome.clients(shown(column, outcome)).map { text($0.median, digits: digits($0.median)) } ?? "–"
           })
     }
     return table

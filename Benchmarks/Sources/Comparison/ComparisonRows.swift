@@ -97,6 +97,7 @@ struct ComparisonRows {
     let seconds: Double
     let p99: Double
     let processorSeconds: Double
+    let clientSeconds: Double
     let upstreamRequests: Int
   }
 
@@ -106,6 +107,7 @@ struct ComparisonRows {
   ) throws -> Measured {
     let requestsBefore = try origin.requests()
     let before = try server.tree.processorSeconds()
+    let clientsBefore = clientSeconds()
     let watcher = WatchfulClient(port: server.port, next: next)
     let outcome: Load.Outcome
     do {
@@ -118,18 +120,20 @@ struct ComparisonRows {
     let spent = try server.tree.processorSeconds() - before
     return Measured(
       requests: outcome.requests + watched, seconds: outcome.seconds, p99: outcome.p99, processorSeconds: spent,
-      upstreamRequests: try origin.requests() - requestsBefore)
+      clientSeconds: clientSeconds() - clientsBefore, upstreamRequests: try origin.requests() - requestsBefore)
   }
 
   private func sample(_ measured: Measured, bytesEach: Int?) -> Sample {
     let requests = Double(measured.requests)
     guard let bytesEach else {
       return Sample(
-        cost: measured.processorSeconds * 1e6 / requests, rate: requests / measured.seconds, p99: measured.p99)
+        cost: measured.processorSeconds * 1e6 / requests, rate: requests / measured.seconds,
+        clients: measured.clientSeconds * 1e6 / requests, p99: measured.p99)
     }
     let bytes = requests * Double(bytesEach)
     return Sample(
-      cost: measured.processorSeconds * 1000 / (bytes / 1e9), rate: bytes / 1e6 / measured.seconds, p99: measured.p99)
+      cost: measured.processorSeconds * 1000 / (bytes / 1e9), rate: bytes / 1e6 / measured.seconds,
+      clients: measured.clientSeconds * 1000 / (bytes / 1e9), p99: measured.p99)
   }
 
   // MARK: - Cold objects
@@ -143,18 +147,32 @@ struct ComparisonRows {
     // What the one before has left to write must not be this one's burden.
     sync()
     let before = try server.tree.processorSeconds()
+    let clientsBefore = clientSeconds()
     let began = monotonicSeconds()
     let port = server.port
     try concurrently((0..<clients).map { _ in { @Sendable in try fetch(url, body, port) } })
     let seconds = monotonicSeconds() - began
+    let spentByClients = clientSeconds() - clientsBefore
     // What is put off until after the last byte counts as well.
     usleep(500_000)
     let spent = try server.tree.processorSeconds() - before
     let gigabytes = Double(body.size) * Double(clients) / 1e9
     return Sample(
       cost: clients == 1 ? spent * 1000 / gigabytes : seconds, rate: gigabytes * 1000 / seconds,
+      clients: spentByClients * 1000 / gigabytes,
       upstream: server.contestant.isProxy ? Double(try origin.bytesSent(coldName: name)) / Double(body.size) : nil)
   }
+}
+
+/// Processor time of this program and of the load that has ended; the servers and the origin are still running.
+private func clientSeconds() -> Double {
+  var total = 0.0
+  for who in [RUSAGE_SELF, RUSAGE_CHILDREN] {
+    var usage = rusage()
+    getrusage(__rusage_who_t(who.rawValue), &usage)
+    for time in [usage.ru_utime, usage.ru_stime] { total += Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
+  }
+  return total
 }
 
 /// Gets a URL through a server and compares every byte.

@@ -7,6 +7,8 @@ struct Sample {
   let cost: Double
   /// In the row's rate unit; more is better.
   let rate: Double
+  /// Processor time of the clients, in microseconds a request, or milliseconds a gigabyte where a row counts bytes.
+  let clients: Double
   /// In milliseconds; nil where there is no distribution.
   var p99: Double?
   /// What the origin sent by what was needed; nil where it was not counted.
@@ -38,6 +40,7 @@ struct RowOutcome {
   func cost(_ contestant: Contestant) -> Spread? { Spread((samples[contestant] ?? []).map(\.cost)) }
   func rate(_ contestant: Contestant) -> Spread? { Spread((samples[contestant] ?? []).map(\.rate)) }
   func p99(_ contestant: Contestant) -> Spread? { Spread((samples[contestant] ?? []).compactMap(\.p99)) }
+  func clients(_ contestant: Contestant) -> Spread? { Spread((samples[contestant] ?? []).map(\.clients)) }
   /// The worst of all runs.
   func upstream(_ contestant: Contestant) -> Double? { (samples[contestant] ?? []).compactMap(\.upstream).max() }
 
@@ -59,7 +62,7 @@ struct RowOutcome {
       return Results.Measurement(
         work: row.name, server: contestant.rawValue, unit: row.unit, cost: cost,
         costByLarders: self.cost(.larder).map { cost.median / $0.median }, rateUnit: row.rateUnit, rate: rate,
-        p99: p99(contestant), upstream: upstream(contestant))
+        clients: clients(contestant), p99: p99(contestant), upstream: upstream(contestant))
     }
   }
 }

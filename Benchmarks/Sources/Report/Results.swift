@@ -21,6 +21,8 @@ struct Results: Codable {
     let costByLarders: Double?
     let rateUnit: String
     let rate: Spread
+    /// Processor time of the clients, in µs a request, or in ms/GB where bytes are counted; none in older results.
+    let clients: Spread?
     /// In milliseconds.
     let p99: Spread?
     /// Body bytes (or requests) upstream by those that were needed.
