@@ -1,5 +1,4 @@
 #include <lmdb.h>
-#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -8,7 +7,6 @@
 // two modules different views of the same headers.
 ssize_t preadv2(int descriptor, const struct iovec *vectors, int count, off_t offset, int flags);
 int fallocate(int descriptor, int mode, off_t offset, off_t length);
-int pthread_setname_np(pthread_t thread, const char *name);
 enum { larder_rwf_nowait = 0x8, larder_falloc_keep_size = 0x1, larder_falloc_punch_hole = 0x2 };
 
 // How often the calling thread has given the processor away because it had to wait; 1 is RUSAGE_THREAD.

@@ -14,15 +14,9 @@
 // GNU extensions, which Glibc's module leaves out.
 
 extern int accept4(int listener, struct sockaddr *peer, socklen_t *size, int flags);
-extern int pthread_setname_np(pthread_t thread, const char *name);
 
 static inline int accept_nonblocking(int listener, struct sockaddr *peer, socklen_t *size) {
   return accept4(listener, peer, size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-}
-
-// The name may have 15 bytes.
-static inline void name_thread(pthread_t thread, const char *name) {
-  (void)pthread_setname_np(thread, name);
 }
 
 static inline int make_eventfd(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }

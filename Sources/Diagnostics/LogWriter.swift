@@ -1,53 +1,35 @@
 // The thread that writes the lines of a log, whichever log it is.
 
 import Glibc
+import Threads
 
 /// Takes lines from any thread and writes them in order.
-///
-/// Unchecked, because the compiler does not see the locks. Whatever changes is reached under `mutex`, but for
-/// `descriptor`: after `init` that is the business of the one thread in `run`, and of `deinit`, when nobody has the
-/// object any more. The two pointers never change, and what they point to is made to be shared.
-public final class LogWriter: @unchecked Sendable {
-  private let path: String?
-  private var descriptor: Int32
-  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-  private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-  private var lines: [UInt8] = []
-  private var dropped = 0
-  private var isWriting = false
-  private var reopens = false
-  private var isStopped = false
-  private var isRunning = true
+public final class LogWriter: Sendable {
+  private struct State {
+    var lines: [UInt8] = []
+    var dropped = 0
+    var isWriting = false
+    var reopens = false
+    var isStopped = false
+    /// Whether there is a thread that writes.
+    var isRunning = true
 
-  init(path: String?, descriptor: Int32) {
-    self.path = path
-    self.descriptor = descriptor
-    pthread_mutex_init(mutex, nil)
-    pthread_cond_init(changed, nil)
-    var thread = pthread_t()
-    let context = Unmanaged.passRetained(self)
-    let code = pthread_create(
-      &thread, nil,
-      { context in
-        guard let context else { return nil }
-        Unmanaged<LogWriter>.fromOpaque(context).takeRetainedValue().run()
-        return nil
-      }, context.toOpaque())
-    if code == 0 {
-      pthread_detach(thread)
-    } else {
-      // Lines are dropped then, but nobody waits for them.
-      isRunning = false
-      context.release()
-    }
+    var isEmpty: Bool { lines.isEmpty && dropped == 0 }
   }
 
-  deinit {
-    if path != nil { close(descriptor) }
-    pthread_cond_destroy(changed)
-    pthread_mutex_destroy(mutex)
-    changed.deallocate()
-    mutex.deallocate()
+  private let path: String?
+  private let state = Monitor(State())
+
+  /// - Parameter descriptor: is closed in the end where it belongs to a `path`.
+  init(path: String?, descriptor: Int32) {
+    self.path = path
+    do {
+      pthread_detach(try startThread("larder-log") { [self] in run(descriptor) })
+    } catch {
+      // Lines are dropped then, but nobody waits for them.
+      state.withLock { $0.isRunning = false }
+      if path != nil { close(descriptor) }
+    }
   }
 
   static func open(_ path: String) throws(LogError) -> Int32 {
@@ -69,16 +51,17 @@ public final class LogWriter: @unchecked Sendable {
 
   /// Adds text that ends its line; it is dropped and counted where the disk is far behind.
   public func append(_ line: String) {
-    pthread_mutex_lock(mutex)
-    // Whoever finds lines has been told of them already.
-    let isFirst = lines.isEmpty && dropped == 0
-    if lines.count + line.utf8.count <= Self.capacity {
-      lines.append(contentsOf: line.utf8)
-    } else {
-      dropped += 1
+    let isFirst = state.withLock { state in
+      // Whoever finds lines has been told of them already.
+      let isFirst = state.isEmpty
+      if state.lines.count + line.utf8.count <= Self.capacity {
+        state.lines.append(contentsOf: line.utf8)
+      } else {
+        state.dropped += 1
+      }
+      return isFirst
     }
-    pthread_mutex_unlock(mutex)
-    if isFirst { pthread_cond_broadcast(changed) }
+    if isFirst { state.broadcast() }
   }
 
   /// Opens the file anew, after it was renamed by a log rotation.
@@ -89,59 +72,72 @@ public final class LogWriter: @unchecked Sendable {
 
   /// Waits until everything appended before has been written.
   public func flush() {
-    pthread_mutex_lock(mutex)
-    while isRunning && (isWriting || !lines.isEmpty || dropped > 0) { pthread_cond_wait(changed, mutex) }
-    pthread_mutex_unlock(mutex)
+    state.wait { $0.isRunning && ($0.isWriting || !$0.isEmpty) ? .wait(until: nil) : .done(()) }
   }
 
-  private func change(_ body: (LogWriter) -> Void) {
-    pthread_mutex_lock(mutex)
-    body(self)
-    pthread_mutex_unlock(mutex)
-    pthread_cond_broadcast(changed)
+  private func change(_ body: (inout State) -> Void) {
+    state.withLock { body(&$0) }
+    state.broadcast()
   }
 
-  private func run() {
-    pthread_mutex_lock(mutex)
+  // MARK: - The thread
+
+  private enum Step {
+    case write([UInt8])
+    case reopen
+    /// There are lines after a while without any.
+    case gather
+    case end
+  }
+
+  private func run(_ descriptor: Int32) {
+    var descriptor = descriptor
     while true {
-      if reopens {
-        reopens = false
-        openAnew()
+      switch nextStep() {
+      case .write(let batch):
+        writeAll(batch, to: descriptor)
+        change { $0.isWriting = false }
+      case .reopen: descriptor = openedAnew(instead: descriptor)
+      // A line seldom comes alone, and to write each would cost more than to answer what it tells of.
+      case .gather: usleep(Self.gatheringMicroseconds)
+      case .end:
+        if path != nil { close(descriptor) }
+        return change { $0.isRunning = false }
       }
-      if lines.isEmpty, dropped == 0 {
-        if isStopped { break }
-        pthread_cond_wait(changed, mutex)
-        // A line seldom comes alone, and to write each would cost more than to answer what it tells of.
-        pthread_mutex_unlock(mutex)
-        usleep(Self.gatheringMicroseconds)
-        pthread_mutex_lock(mutex)
-        continue
-      }
-      var batch = lines
-      lines = []
-      if dropped > 0 { batch.append(contentsOf: "... \(dropped) lines were dropped here\n".utf8) }
-      dropped = 0
-      isWriting = true
-      pthread_mutex_unlock(mutex)
-      writeAll(batch)
-      pthread_mutex_lock(mutex)
-      isWriting = false
-      pthread_cond_broadcast(changed)
     }
-    isRunning = false
-    pthread_cond_broadcast(changed)
-    pthread_mutex_unlock(mutex)
+  }
+
+  private func nextStep() -> Step {
+    var hasWaited = false
+    return state.wait { state in
+      if state.reopens {
+        state.reopens = false
+        return .done(.reopen)
+      }
+      if state.isEmpty {
+        if state.isStopped { return .done(.end) }
+        hasWaited = true
+        return .wait(until: nil)
+      }
+      if hasWaited { return .done(.gather) }
+      var batch = state.lines
+      state.lines = []
+      if state.dropped > 0 { batch.append(contentsOf: "... \(state.dropped) lines were dropped here\n".utf8) }
+      state.dropped = 0
+      state.isWriting = true
+      return .done(.write(batch))
+    }
   }
 
   /// A file that cannot be opened anew is written on: better than none.
-  private func openAnew() {
-    guard let path, let new = try? Self.open(path) else { return }
+  private func openedAnew(instead descriptor: Int32) -> Int32 {
+    guard let path, let new = try? Self.open(path) else { return descriptor }
     close(descriptor)
-    descriptor = new
+    return new
   }
 
   /// A line that cannot be written is lost; there is nowhere to say so.
-  private func writeAll(_ batch: [UInt8]) {
+  private func writeAll(_ batch: [UInt8], to descriptor: Int32) {
     batch.withUnsafeBytes { bytes in
       var rest = bytes[...]
       while !rest.isEmpty {

@@ -2,6 +2,7 @@
 
 import CLibevent
 import Glibc
+import Threads
 
 /// A point on the monotonic clock. Steps of the wall clock do not move it.
 public struct Deadline: Hashable, Comparable, Sendable {
@@ -14,11 +15,7 @@ public struct Deadline: Hashable, Comparable, Sendable {
   public static let never = Deadline(nanoseconds: .max)
 
   /// This moment.
-  public static var now: Deadline {
-    var time = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &time)
-    return Deadline(nanoseconds: UInt64(time.tv_sec) &* 1_000_000_000 &+ UInt64(time.tv_nsec))
-  }
+  public static var now: Deadline { Deadline(nanoseconds: monotonicNanoseconds()) }
 
   /// The point `seconds` from now; `never` where that is beyond the clock, now where it is negative.
   public static func after(seconds: Double) -> Deadline { now.advanced(bySeconds: seconds) }

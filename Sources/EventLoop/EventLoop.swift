@@ -3,6 +3,7 @@
 import CLibevent
 import Glibc
 import Synchronization
+import Threads
 
 /// A thread that waits for sockets and timers, and runs the jobs of the tasks bound to it.
 ///
@@ -37,7 +38,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
   /// Ignores SIGPIPE in the whole process: a write to a socket whose peer has gone is an error, not a signal.
   ///
   /// - Parameter name: the thread's name, of which the system keeps 15 bytes.
-  /// - Throws: `StreamError.system` where the system gives no thread or descriptor.
+  /// - Throws: `ThreadError` where the system gives no thread, `StreamError.system` where it gives no descriptor.
   public static func start(name: String) throws -> EventLoop {
     signal(SIGPIPE, SIG_IGN)
     let loop = try EventLoop()

@@ -1,6 +1,7 @@
 // A timer of a loop, and the wait built on it.
 
 import Synchronization
+import Threads
 
 /// A timer that fires once, on its loop, unless cancelled before. May be handled on any thread.
 ///

@@ -3,6 +3,7 @@
 import CLibevent
 import Glibc
 import Synchronization
+import Threads
 
 /// Raises the limit of open descriptors to the most that the process may have.
 ///
@@ -32,7 +33,7 @@ public enum ProcessSignal: Sendable, Equatable {
 /// One per process; threads that were there before it make no difference. SIGPIPE is ignored.
 public final class SignalSource: Sendable {
   /// - Parameter handle: is called on the source's thread, once for each signal taken.
-  /// - Throws: `StreamError.system` where the system gives no thread or descriptor.
+  /// - Throws: `ThreadError` where the system gives no thread, `StreamError.system` where it gives no descriptor.
   public init(_ handle: @escaping @Sendable (ProcessSignal) -> Void) throws {
     signal(SIGPIPE, SIG_IGN)
     var ends: [Int32] = [-1, -1]

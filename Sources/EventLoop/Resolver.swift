@@ -2,6 +2,7 @@
 
 import CLibevent
 import Glibc
+import Threads
 
 /// Looks names up with `getaddrinfo` in threads of its own and remembers the answers. Used by all loops.
 ///
@@ -53,11 +54,8 @@ public final class Resolver: Sendable {
   }
 
   deinit {
-    monitor.update { state in
-      state.isStopped = true
-      return false
-    }
-    monitor.wakeAll()
+    monitor.withLock { $0.isStopped = true }
+    monitor.broadcast()
   }
 
   /// The addresses of `host` with `port`, in the order to try them, at least one. May be called on any thread.
@@ -77,12 +75,8 @@ public final class Resolver: Sendable {
     }
     return await withTaskCancellationHandler {
       await withUnsafeContinuation { continuation in
-        var known: Answer?
-        monitor.update { state in
-          known = begin(name, Waiter(id: id, continuation: continuation), in: &state)
-          return known == nil
-        }
-        if let known { continuation.resume(returning: known) }
+        let known = monitor.withLock { begin(name, Waiter(id: id, continuation: continuation), in: &$0) }
+        if let known { continuation.resume(returning: known) } else { monitor.signal() }
       }
     } onCancel: {
       let waiter = monitor.withLock { state -> Waiter? in
@@ -112,7 +106,7 @@ public final class Resolver: Sendable {
 
   /// One thread: takes names until the resolver has gone.
   private static func serve(_ monitor: Monitor<State>, _ limits: Limits, _ lookup: (String) -> Answer) {
-    while let name = monitor.wait(for: nextName) {
+    while let name = monitor.wait(nextName) {
       let answer = lookup(name).map { Array($0.prefix(limits.addresses)) }
       let waiters = monitor.withLock { state in
         remember(answer, for: name, limits, in: &state)
@@ -122,10 +116,10 @@ public final class Resolver: Sendable {
     }
   }
 
-  /// The next name to look up; an inner nil when there will be none.
-  private static func nextName(_ state: inout State) -> String?? {
-    if state.isStopped { return .some(nil) }
-    return state.queue.isEmpty ? nil : .some(state.queue.removeFirst())
+  /// The next name to look up; nil when there will be none.
+  private static func nextName(_ state: inout State) -> Monitor<State>.Look<String?> {
+    if state.isStopped { return .done(nil) }
+    return state.queue.isEmpty ? .wait(until: nil) : .done(state.queue.removeFirst())
   }
 
   private static func remember(_ answer: Answer, for name: String, _ limits: Limits, in state: inout State) {

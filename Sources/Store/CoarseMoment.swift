@@ -1,4 +1,5 @@
 // When something was last seen, as far as a moment ago is to be told from longer ago.
+import Threads
 
 /// A second of the monotonic clock, of which 16 bits are kept: there is one for every extent in memory.
 struct CoarseMoment: Equatable, Sendable {

@@ -1,5 +1,6 @@
 // The threads that wait for the disk, so that no loop does.
 import Glibc
+import Threads
 
 /// A few threads that run what may block on a disk. Work is taken in the order it came.
 final class DiskPool: Sendable {
@@ -31,7 +32,7 @@ final class DiskPool: Sendable {
   private let state = Monitor(State())
 
   init(name: String, threads count: Int) {
-    let threads = (0..<max(1, count)).map { index in startThread("\(name)-\(index)") { [self] in serve() } }
+    let threads = (0..<max(1, count)).map { index in startStoreThread("\(name)-\(index)") { [self] in serve() } }
     state.withLock { $0.threads = threads }
   }
 

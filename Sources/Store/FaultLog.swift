@@ -1,6 +1,7 @@
 // Telling of a failing disk without telling of every attempt.
 import Diagnostics
 import Synchronization
+import Threads
 
 /// A disk that fails does so at every call. Of each kind of failure the first is logged at once, and then one in ten
 /// seconds with the number of those in between.

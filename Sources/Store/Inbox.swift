@@ -1,4 +1,5 @@
 // What loops and disk threads leave for the index thread.
+import Threads
 
 /// A representation's data that is to be deleted because nobody can reach it any more.
 struct Deletion: Sendable {

@@ -3,6 +3,7 @@ import CachePolicy
 import Glibc
 import HTTPMessage
 import Synchronization
+import Threads
 
 extension IndexThread {
   /// Encodes what changed of a representation.

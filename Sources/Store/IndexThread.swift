@@ -5,6 +5,7 @@ import Glibc
 import HTTPMessage
 import Spans
 import Synchronization
+import Threads
 
 /// The work of the index thread. Everything here runs on it and may block, but not for long: commits, which wait for the
 /// disk to have everything, run on a thread of their own meanwhile.

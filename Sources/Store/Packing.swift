@@ -3,6 +3,7 @@ import Diagnostics
 import Glibc
 import HTTPMessage
 import Synchronization
+import Threads
 
 extension IndexThread {
   /// Brings the bytes of small bodies to the disk and encodes what has changed. What finds no place is tried again

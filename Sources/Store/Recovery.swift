@@ -31,7 +31,7 @@ extension Opening {
       let doomed = try takeDoomed(index)
       let firstPack = packs.nextNumber
       let (box, next) = (Handover(packs), generation + 1)
-      let thread = startThread("larder-index") {
+      let thread = startStoreThread("larder-index") {
         let worker = IndexThread(engine: engine, generation: next, boot: boot, packs: box.take())
         switch state {
         case .saved: worker.finish(doomed)
@@ -44,7 +44,7 @@ extension Opening {
       if state == .saved {
         let sweep = Sweep(engine: engine, incarnation: known.incarnation, firstPack: firstPack)
         // Not on the disk threads: in a large store they would be one fewer for a long time.
-        sweeper = startThread("larder-sweep") { sweep.run() }
+        sweeper = startStoreThread("larder-sweep") { sweep.run() }
       }
       return OpenedStore(engine: engine, lock: lock, thread: thread, sweeper: sweeper)
     } catch {

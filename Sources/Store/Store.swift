@@ -41,7 +41,7 @@ public final class Store: Sendable {
     let opened = opened
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
       // It waits for the threads that everything else runs on.
-      let thread = startThread("larder-close") {
+      let thread = startStoreThread("larder-close") {
         opened.end(.stop)
         continuation.resume()
       }

@@ -2,6 +2,7 @@
 import CLMDB
 import Glibc
 import Synchronization
+import Threads
 
 /// Tells loops to leave writing to the disk threads for a while: the kernel makes a writer sleep when too much is dirty.
 ///

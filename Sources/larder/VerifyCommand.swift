@@ -3,6 +3,7 @@
 import Configuration
 import Glibc
 import Store
+import Threads
 
 enum VerifyCommand {
   static func run(_ arguments: [String]) -> ExitCode {
@@ -55,12 +56,10 @@ enum VerifyCommand {
 
   /// Shows how far it has come, twice a second at most.
   private final class Meter {
-    private var shownAt = 0
+    private var shownAt: UInt64 = 0
 
     func show(_ progress: VerificationProgress) {
-      var now = timespec()
-      clock_gettime(CLOCK_MONOTONIC, &now)
-      let moment = now.tv_sec * 2 + now.tv_nsec / 500_000_000
+      let moment = monotonicNanoseconds() / 500_000_000
       guard moment != shownAt else { return }
       shownAt = moment
       let (done, all) = (progress.bytes >> 20, max(progress.total, progress.bytes) >> 20)

@@ -3,6 +3,7 @@
 import Glibc
 import Synchronization
 import Testing
+import Threads
 
 @testable import EventLoop
 
@@ -89,20 +90,17 @@ private final class Gate: Sendable {
   init(answer: Resolver.Answer = .success([SocketAddress(bytes: [192, 0, 2, 1], port: 0)])) { self.answer = answer }
 
   func open() {
-    monitor.update { state in
-      state.isOpen = true
-      return false
-    }
-    monitor.wakeAll()
+    monitor.withLock { $0.isOpen = true }
+    monitor.broadcast()
   }
 
   var names: [String] { monitor.withLock { $0.names } }
 
   func pass(_ name: String) -> Resolver.Answer {
     monitor.wait { state in
-      guard state.isOpen else { return nil }
+      guard state.isOpen else { return .wait(until: nil) }
       state.names.append(name)
-      return answer
+      return .done(answer)
     }
   }
 }

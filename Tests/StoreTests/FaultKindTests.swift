@@ -4,6 +4,7 @@ import HTTPMessage
 import Spans
 import Synchronization
 import Testing
+import Threads
 
 @testable import Store
 

@@ -41,7 +41,7 @@ import Testing
     try StoreLock(calls.openNeeded(layout.lock, flags: O_RDWR | O_CREAT), layout).release()
     let isDone = Atomic<Bool>(false)
     let asked = Atomic<Int>(0)
-    let asker = startThread("asker") {
+    let asker = startStoreThread("asker") {
       while !isDone.load(ordering: .relaxed) {
         _ = StoreLock.isTaken(layout, calls)
         asked.wrappingAdd(1, ordering: .relaxed)

@@ -2,6 +2,7 @@
 import Glibc
 import Spans
 import Testing
+import Threads
 
 @testable import Store
 
