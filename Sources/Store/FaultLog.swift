@@ -18,6 +18,7 @@ final class FaultLog: Sendable {
     case sync
     case removal
     case indexRead
+    case room
   }
 
   private struct State {

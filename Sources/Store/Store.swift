@@ -183,7 +183,9 @@ public final class Store: Sendable {
         engine.inbox.send(.makeRoom(bytes) { continuation.resume() })
       }
     }
-    return reserve(bytes)
+    if let reservation = reserve(bytes) { return reservation }
+    engine.faults.note(.room, "\(StoreError.noSpace.explanation): what comes is passed on and not stored")
+    return nil
   }
 
   /// Figures of now.

@@ -1,4 +1,5 @@
 // The capacity holds: what goes, what stays, and what passes through.
+import Diagnostics
 import HTTPMessage
 import Spans
 import Testing
@@ -105,6 +106,23 @@ import Testing
     #expect(await store.makeRoom(for: 3 * mebibyte) != nil)
     _ = pin
     await store.close()
+  }
+
+  @Test func aStoreWithoutRoomIsNotToldOfAtEveryRequest() async throws {
+    let directory = try Directory()
+    let path = directory.path + "/log"
+    let log = try Log(level: .warning, to: .file(path: path))
+    let store = try Store.open(
+      options(directory, capacity: 4 * mebibyte), log: log, calls: SystemCalls(), boot: "boot")
+    try await put(store, "pinned", mebibyte)
+    let pin = try #require(await store.entries(for: key("pinned")).first).representation.pin(ByteSpan(0, mebibyte))
+    for _ in 0..<20 { #expect(await store.makeRoom(for: 4 * mebibyte) == nil) }
+    withExtendedLifetime(pin) {}
+    await store.close()
+    log.flush()
+    let lines = try #require(readFile(path)).split(separator: UInt8(ascii: "\n"))
+    // One now, and one in ten seconds.
+    #expect((1..<5).contains(lines.count))
   }
 
   @Test func anObjectLargerThanTheStorePassesThrough() async throws {

@@ -155,7 +155,6 @@ extension CachedRequest {
         context.passMemory.remember(key)
         lead = nil
       }
-      if case .noSpace = refusal { context.log.warning("\(key.text): not stored: \(StoreError.noSpace.explanation)") }
       // RFC 9110 §14.1.2: what the first range comes to says nothing of the others.
       if isCut, head.status == 206 || head.status == 416 {
         answer.exchange.abandon()
