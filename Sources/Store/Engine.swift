@@ -63,7 +63,9 @@ final class Engine: Sendable {
     pool = DiskPool(name: "larder-disk", threads: options.diskThreads)
     committer = DiskPool(name: "larder-commit", threads: 1)
     keys = KeyTable(costLimit: options.memoryBudget / 4)
-    space = Space(capacity: options.capacity, high: options.highWatermark, low: options.lowWatermark)
+    space = Space(
+      capacity: options.capacity, high: options.highWatermark, low: options.lowWatermark,
+      unpackedLimit: UInt64(max(0, options.memoryBudget / 2)))
     // Numbers are never used again: those of a lost journal neither, whose files may still be there.
     nextID = Atomic(UInt64(incarnation) << 32)
     let committed = SharedNumber(generation)
@@ -134,7 +136,7 @@ final class Engine: Sendable {
     }
     if bufferGrowth > 0 { buffers.enter(representation, part: 0, size: bufferGrowth) }
     if isNew { inbox.enqueue(representation) }
-    if space.isAboveHigh { inbox.wakeForRoom() }
+    if space.isUrgent { inbox.wakeForRoom() }
     return true
   }
 

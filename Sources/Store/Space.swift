@@ -20,10 +20,13 @@ final class Space: Sendable {
   let capacity: UInt64
   private let high: UInt64
   private let low: UInt64
+  private let unpackedLimit: UInt64
   private let account = Mutex(Account())
 
-  init(capacity: UInt64, high: Double, low: Double) {
+  /// - Parameter unpackedLimit: how many bytes of small bodies may wait in memory for the index thread's usual round.
+  init(capacity: UInt64, high: Double, low: Double, unpackedLimit: UInt64) {
     self.capacity = capacity
+    self.unpackedLimit = unpackedLimit
     self.high = UInt64(Double(capacity) * min(max(high, 0), 1))
     self.low = UInt64(Double(capacity) * min(max(low, 0), max(high, 0), 1))
   }
@@ -71,6 +74,10 @@ final class Space: Sendable {
 
   /// Whether eviction should begin.
   var isAboveHigh: Bool { account.withLock { $0.used + $0.reserved > high } }
+
+  /// Whether the index thread is to come before its time: to evict, or because small bodies that wait for their places
+  /// take more of the memory than they may. They cannot be dropped before, however much comes until then.
+  var isUrgent: Bool { account.withLock { $0.used + $0.reserved > high || $0.unpacked > unpackedLimit } }
 
   /// How many bytes must go to reach the low watermark with `wanted` more promised.
   func excess(wanted: UInt64) -> UInt64 {

@@ -21,7 +21,7 @@ extension Representation {
     engine.buffers.enter(self, part: 0, size: bytes.byteCount)
     engine.counters.bytesWritten.add(bytes.byteCount)
     reservation.consume(count)
-    if engine.space.isAboveHigh { engine.inbox.wakeForRoom() }
+    if engine.space.isUrgent { engine.inbox.wakeForRoom() }
     return true
   }
 }

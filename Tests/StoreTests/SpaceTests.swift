@@ -2,6 +2,7 @@
 import Diagnostics
 import HTTPMessage
 import Spans
+import TestSupport
 import Testing
 
 @testable import Store
@@ -49,6 +50,19 @@ import Testing
     let files = directory.snapshot().keys.filter { $0.contains("/bodies/") }
     #expect(UInt64(files.count) * mebibyte == again.statistics.bytesStored)
     await again.close()
+  }
+
+  /// Small bodies wait in memory for their places: for half a second where little comes, and not as many as come then.
+  @Test func smallBodiesThatWaitForTheirPlacesDoNotFillMemory() async throws {
+    let directory = try Directory()
+    var settings = options(directory)
+    settings.memoryBudget = 1 << 20
+    let store = try Store.open(settings)
+    for number in 0..<200 { try await store.fill("\(number)", total: 20_000, [ByteSpan(0, 20_000)]) }
+    try eventually("the small bodies to have their places", until: { $0 <= mebibyte }) {
+      store.engine.space.current.unpacked
+    }
+    await store.close()
   }
 
   /// However much is stored between two looks of the index thread.
