@@ -1,7 +1,8 @@
 // A value guarded by a lock, on which threads wait for a condition: the base of every latch in the harness.
 internal import Glibc
 
-/// A value shared by threads. Every change wakes the waiters, and every wait has a bound.
+/// A value shared by threads. Every change wakes the waiters, and every wait has a bound. Nothing of the program's is under
+/// it: the harness must not lean on what it tests.
 ///
 /// Unchecked, because the compiler does not see the lock: `state` is reached under the mutex only, and what a body takes
 /// out of it may be shared. The two pointers never change, and what they point to is made to be shared.
