@@ -26,6 +26,7 @@ public final class Listener {
     if address.isIPv6 { setOption(descriptor, Int(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
     // Accepted sockets inherit it.
     setOption(descriptor, IPPROTO_TCP, TCP_NODELAY, 1)
+    if address.isLoopback { acceptUnpaced(descriptor) }
     guard address.withSystemAddress({ bind(descriptor, $0, $1) }) == 0, listen(descriptor, Int32(backlog)) == 0,
       let bound = SocketAddress(ofSocket: descriptor)
     else {
