@@ -38,7 +38,7 @@ struct BenchmarkProgram {
       switch group {
       case .firstByte: try await FirstByteBenchmark.run(&results, &verdict)
       case .memory: try MemoryBenchmark.run(&results, &verdict)
-      case .peers: try Comparison(isQuick: options.isQuick).run(&results, &verdict)
+      case .peers: try Comparison(isQuick: options.isQuick, rowName: options.rowName).run(&results, &verdict)
       case .calls: try SystemCallCounts(isQuick: options.isQuick).run(&results)
       case .micro: try MicroBenchmarks.run(&results)
       case .counts:

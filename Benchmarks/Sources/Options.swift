@@ -1,6 +1,6 @@
 // The command line of the benchmarks.
 
-/// `Benchmarks [--quick] [--results FILE] [--update] [GROUP…]`, or `Benchmarks readme` or `plot`.
+/// `Benchmarks [--quick] [--row TEXT] [--results FILE] [--update] [GROUP…]`, or `Benchmarks readme` or `plot`.
 struct Options {
   /// The groups of rows.
   enum Group: String, CaseIterable {
@@ -28,6 +28,8 @@ struct Options {
   let task: Task
   /// Fewer rounds, smaller objects.
   var isQuick = false
+  /// What the names of the compared rows have to contain.
+  var rowName = ""
   /// Whether the counts found become the thresholds.
   var updatesThresholds = false
   var resultsPath = "Benchmarks/results/latest.json"
@@ -47,6 +49,9 @@ struct Options {
       switch argument {
       case "--quick": isQuick = true
       case "--update": updatesThresholds = true
+      case "--row":
+        guard let text = rest.popFirst() else { throw Misuse(description: "--row wants a part of a row's name") }
+        rowName = text
       case "--results":
         guard let path = rest.popFirst() else { throw Misuse(description: "--results wants a path") }
         resultsPath = path

@@ -6,6 +6,8 @@ import TestSupport
 struct Comparison {
   /// Fits in three minutes: one round, a second each, a large object of 64 MiB.
   let isQuick: Bool
+  /// Only rows whose names contain this.
+  let rowName: String
 
   private var rounds: Int { isQuick ? 1 : 5 }
   private var seconds: Int { isQuick ? 1 : 3 }
@@ -20,6 +22,8 @@ struct Comparison {
     var outcomes: [RowOutcome] = []
     var failures: [String] = []
     try withRig { rig in
+      let memory = try FullMemory(in: rig.folder)
+      try memory.fill()
       let origin = try BenchmarkOrigin(rig, largeSize: largeSize)
       let peers = PeerServers(origin: origin, folder: rig.folder)
       var servers: [Server] = []
@@ -34,9 +38,9 @@ struct Comparison {
       }
       let rows = ComparisonRows(origin: origin, folder: rig.folder, seconds: seconds, contestants: Self.contestants)
       for server in servers { try rows.warm(server) }
-      for row in rows.all {
+      for row in rows.all where rowName.isEmpty || row.name.contains(rowName) {
         do {
-          outcomes.append(try run(row, servers))
+          outcomes.append(try run(row, servers, memory))
         } catch {
           // Said at once too: a run that is stopped does not come to its end.
           print("\(row.name) failed: \(error)")
@@ -50,14 +54,14 @@ struct Comparison {
   }
 
   /// Every server in turn, as often as there are rounds; none has the first or the last turn always.
-  private func run(_ row: Row, _ servers: [Server]) throws -> RowOutcome {
+  private func run(_ row: Row, _ servers: [Server], _ memory: FullMemory) throws -> RowOutcome {
     var outcome = RowOutcome(row)
     let able = servers.filter { row.contestants.contains($0.contestant) }
     for round in 0..<rounds {
       for index in able.indices {
         let server = able[(index + round) % able.count]
         do {
-          try FreeMemory.touch()
+          try memory.fill()
           outcome.add(try row.run(server, "\(round)"), of: server.contestant)
         } catch {
           throw HarnessError("\(server.name): \(error)")
