@@ -71,14 +71,16 @@ public final class ByteStream {
   /// are gone and its error is thrown on.
   ///
   /// - Parameter cancellation: whether a cancellation of the task ends the wait. To heed it costs more than to read.
+  /// - Parameter most: no more than so many bytes are received; what was left over before comes whole.
   /// - Returns: false at the end of input, without having called `consume`.
   /// - Throws: `StreamError`; `.timedOut` when nothing comes before the deadline.
   public func read(
-    deadline: Deadline, cancellation: ReadCancellation = .heeded, _ consume: (RawSpan) throws -> Int
+    deadline: Deadline, cancellation: ReadCancellation = .heeded, atMost most: Int = .max,
+    _ consume: (RawSpan) throws -> Int
   ) async throws -> Bool {
     if core.isOverBudget { await core.loop.nextTurn() }
     while true {
-      switch core.nextInput() {
+      switch core.nextInput(atMost: most) {
       case .pending:
         try core.consumePending(consume)
         return true

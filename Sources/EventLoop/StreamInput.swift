@@ -15,22 +15,24 @@ extension StreamCore {
     case failed(StreamError)
   }
 
-  func nextInput() -> Input {
+  /// - Parameter most: so many bytes are received at most; the loop's buffer has a limit of its own.
+  func nextInput(atMost most: Int) -> Input {
     checkThread()
     guard isOpen else { return .failed(.closed) }
-    return pendingStart < pending.count ? .pending : receive()
+    return pendingStart < pending.count ? .pending : receive(atMost: most)
   }
 
   /// Receives once what has come into the loop's buffer.
-  private func receive() -> Input {
+  private func receive(atMost most: Int = .max) -> Input {
     if let readFailure { return .failed(readFailure) }
     if hasEnded { return .end }
     while isReadable {
       let buffer = loop.confined.input
-      let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
+      let room = min(buffer.count, max(1, most))
+      let count = recv(descriptor, buffer.baseAddress, room, 0)
       if count > 0 {
         spend(count + Self.readCharge)
-        hasTakenAll = count < buffer.count
+        hasTakenAll = count < room
         return .received(count)
       }
       let code = errno

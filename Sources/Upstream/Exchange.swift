@@ -158,8 +158,11 @@ public final class Exchange {
   /// Hands over what has come of the body, or comes within so many seconds, in pieces that are valid during the call
   /// only.
   ///
+  /// - Parameter most: no more than so many bytes are received; what came with the head comes whole.
   /// - Throws: `UpstreamError`, or what `piece` throws.
-  public func readBody(within seconds: Double, _ piece: (RawSpan) throws -> Void) async throws -> BodyEvent {
+  public func readBody(
+    within seconds: Double, atMost most: Int = .max, _ piece: (RawSpan) throws -> Void
+  ) async throws -> BodyEvent {
     guard let connection, var decoder else { throw UpstreamError.closedEarly(request.origin) }
     if decoder.isComplete { return .complete }
     var received: UInt64 = 0
@@ -169,7 +172,7 @@ public final class Exchange {
       pool.counters.bodyBytes.add(received)
     }
     do {
-      let more = try await connection.stream.read(deadline: .after(seconds: seconds)) { input in
+      let more = try await connection.stream.read(deadline: .after(seconds: seconds), atMost: most) { input in
         try decoder.decode(input) { bytes in
           received += UInt64(bytes.byteCount)
           do { try piece(bytes) } catch {

@@ -32,6 +32,26 @@ import Testing
     }
   }
 
+  /// Bytes that a limited read leaves in the socket come without another event.
+  @Test func aLimitedReadLeavesTheRestForTheNext() async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      try await pair.client.send([1, 2, 3, 4, 5, 6, 7])
+      pair.client.shutdownWrite()
+      var seen: [[UInt8]] = []
+      while true {
+        let more = try await pair.server.read(deadline: .after(seconds: patience), atMost: 3) { bytes in
+          seen.append(Array(bytes))
+          return bytes.byteCount
+        }
+        // What was sent to the other side since has nothing to do with what is left.
+        try await pair.server.send([0])
+        guard more else { break }
+      }
+      #expect(seen == [[1, 2, 3], [4, 5, 6], [7]])
+    }
+  }
+
   @Test func megabytesComeBackUnchangedThroughAnEcho() async throws {
     try await withBench { bench in
       let pair = try await bench.pair()
