@@ -171,26 +171,18 @@ extension [UInt8] {
     append(digitsOf: UInt64(number.magnitude))
   }
 
-  /// Makes room for the digits first, so that the last one, which is found first, finds its place.
   @usableFromInline mutating func append(digitsOf number: UInt64) {
-    var digits = 1
-    var bound: UInt64 = 10
-    while number >= bound, digits < Self.mostDigits {
-      digits += 1
-      bound &*= 10
-    }
-    var place = count + digits
-    append(contentsOf: repeatElement(UInt8(ascii: "0"), count: digits))
+    // The last digit is found first.
+    var digits = InlineArray<20, UInt8>(repeating: UInt8(ascii: "0"))
+    var place = digits.count
     var rest = number
-    while rest > 0 {
+    repeat {
       place -= 1
-      self[place] += UInt8(truncatingIfNeeded: rest % 10)
+      digits[place] += UInt8(truncatingIfNeeded: rest % 10)
       rest /= 10
-    }
+    } while rest > 0
+    append(digits.span.extracting(place..<digits.count).bytes)
   }
-
-  /// Those of the largest number of 64 bits.
-  private static var mostDigits: Int { 20 }
 }
 
 extension ArraySlice<UInt8> {
