@@ -41,6 +41,14 @@ public struct CacheStatus: Equatable, Sendable {
   /// One of our named reasons (§2.8).
   public var detail: String?
 
+  /// Why the request was forwarded; nil where it was not.
+  public var forwardReason: ForwardReason? {
+    switch handling {
+    case .forwarded(let reason, _, _, _): reason
+    case .hit, .local: nil
+    }
+  }
+
   public init(_ handling: Handling, ttl: Int64? = nil, key: String? = nil, detail: String? = nil) {
     self.handling = handling
     self.ttl = ttl

@@ -72,6 +72,43 @@ import Testing
     }
   }
 
+  /// The gap that a request asks for before its head goes out is its own as well: the first byte of a fresh response, or
+  /// the validation of a stale one.
+  @Test(arguments: ["max-age=1000", "max-age=0"])
+  func theJSONAccessLogCountsAGapThatComesBeforeTheHead(_ control: String) throws {
+    try withRig { rig in
+      let body = PatternBody(seed: 172, size: 500_000)
+      let origin = try rig.origin { exchange in
+        var representation = Representation(body)
+        representation.fields = [("Cache-Control", control)]
+        try representation.serve(exchange)
+      }
+      let larder = try rig.larder()
+      let client = try RawClient(port: larder.port)
+      _ = try client.fetch(origin.url("/"), [("Range", "bytes=100000-199999")])
+      #expect(try client.fetch(origin.url("/")).body.count == 500_000)
+      let line = try #require(try larder.accessLog(count: 2).last)
+      let record = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+      #expect((record["bytes_from_cache"] as? NSNumber)?.intValue == 100_000, "\(line)")
+      #expect((record["bytes_from_upstream"] as? NSNumber)?.intValue == 400_000, "\(line)")
+    }
+  }
+
+  /// Nothing was stored when the request came, so that it is no `partial` (RFC 9211 §2.2).
+  @Test func aFirstRequestThatFailsBehindTheHeadIsAMiss() throws {
+    try withRig { rig in
+      let origin = try rig.origin { exchange in
+        try exchange.head(
+          "200 OK", [("ETag", "\"e\""), ("Cache-Control", "max-age=1000"), ("Content-Length", "500000")])
+        exchange.finish()
+      }
+      let larder = try rig.larder(["fills.attempts": "1"])
+      let response = try RawClient.fetch(origin.url("/"), through: larder.port)
+      #expect(response.status == 502)
+      #expect(response.field("Cache-Status")?.contains("fwd=uri-miss") == true, "\(response.head)")
+    }
+  }
+
   @Test func theCommonLogIsReadableByWhatReadsIt() throws {
     try withRig { rig in
       let origin = try rig.origin { try $0.respond(body: "hello") }

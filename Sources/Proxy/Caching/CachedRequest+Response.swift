@@ -56,7 +56,7 @@ extension CachedRequest {
       if isMissing, !isFromOrigin, await isLost(selection, entry, supply) { return await miss(.partial) }
       if isMissing, case .hit = status.handling { status.handling = .forwarded(.partial) }
       if let first = selection.spans(total: entry.representation.total).first, isMissing {
-        switch await prepare(first, entry, supply) {
+        switch await prepare(first, entry, supply, status.forwardReason ?? .partial) {
         case .ready(let freshEntry, let freshSupply): (entry, supply) = (freshEntry, freshSupply)
         case .attempt(let attempt): return attempt
         }
@@ -124,7 +124,11 @@ extension CachedRequest {
   }
 
   /// Sees to the first byte before the head goes out, so that a change at the origin costs the client nothing.
-  private func prepare(_ span: ByteSpan, _ entry: StoredEntry, _ supply: Supply) async -> Prepared {
+  ///
+  /// - Parameter reason: why the request is forwarded, as it is told where that fails.
+  private func prepare(
+    _ span: ByteSpan, _ entry: StoredEntry, _ supply: Supply, _ reason: ForwardReason
+  ) async -> Prepared {
     let reader = supply.reader(of: span)
     // Eviction must not take the place that the origin is being asked for.
     let pin = entry.representation.pin(span)
@@ -157,7 +161,7 @@ extension CachedRequest {
           transaction.clientIsGone()
           return .attempt(.answered)
         case .failed(let outcome):
-          return await prepared(after: outcome, entry, supply)
+          return await prepared(after: outcome, entry, supply, reason)
         }
       }
     }
@@ -165,20 +169,22 @@ extension CachedRequest {
   }
 
   /// A fill that was followed has failed before anything went out.
-  private func prepared(after outcome: FillOutcome, _ entry: StoredEntry, _ supply: Supply) async -> Prepared {
+  private func prepared(
+    after outcome: FillOutcome, _ entry: StoredEntry, _ supply: Supply, _ reason: ForwardReason
+  ) async -> Prepared {
     switch outcome {
     case .changed: return .attempt(.changed)
     case .complete, .cancelled: return .attempt(.lookAgain)
     case .storage where entry.representation.validator.isStrong: return .ready(entry, supply)
     case .storage:
-      await pass(.noSpace(.partial))
+      await pass(.noSpace(reason))
     case .wrong:
-      await pass(.originAnswer(.partial))
+      await pass(.originAnswer(reason))
     case .refused(let status):
       context.log.info("\(key.text): the origin answered \(status) to another's request for the rest")
-      await pass(.originAnswer(.partial))
+      await pass(.originAnswer(reason))
     case .failed(let error), .timedOut(let error):
-      await transaction.fail(error, status: CacheStatus(.forwarded(.partial), detail: error.token))
+      await transaction.fail(error, status: CacheStatus(.forwarded(reason), detail: error.token))
     }
     return .attempt(.answered)
   }

@@ -92,13 +92,13 @@ final class Supply {
         claim.end(.cancelled)
         return .present
       }
-      own.insert(claim.span)
       return .lead(claim, bridged: gap.bridged)
     }
   }
 
   /// Runs a fill for a claim of ours; it goes on when this response is over, as far as the rules let it.
   func begin(_ claim: Claim, opened: OpenedExchange? = nil, reservation: Reservation? = nil) {
+    own.insert(claim.span)
     let runner = FillRunner(
       table: parts.context.fills, pool: parts.pool, representation: representation,
       response: FillResponse(entry.response.fields), source: source, claim: claim, reservation: reservation,
@@ -123,7 +123,6 @@ final class Supply {
     switch traffic.claim(at: span.lower, upTo: span.upper, isResumable: representation.validator.isStrong) {
     case .follow: opened.exchange.abandon()
     case .lead(let claim):
-      own.insert(claim.span)
       begin(claim, opened: opened, reservation: reservation)
     }
   }
