@@ -10,7 +10,7 @@ extension IndexThread {
   /// watermark, or until nothing is left to evict. Room comes with the commit that follows; whoever waits is told when
   /// there is enough, or no hope.
   func makeRoom() {
-    let wanted = roomWaiters.reduce(unplacedBytes) { max($0, $1.bytes) }
+    let wanted = wantedRoom
     let account = engine.space.current
     if engine.space.isAboveHigh || account.deviceFree == 0 || (wanted > 0 && !engine.space.fits(wanted)) {
       for _ in 0..<16 {
@@ -28,6 +28,13 @@ extension IndexThread {
     tellRoomWaiters()
   }
 
+  /// Room for all who wait, but not a quarter of the store at once: many that wait would clear it.
+  private var wantedRoom: UInt64 {
+    let together = roomWaiters.reduce(UInt64(0)) { $0.addingReportingOverflow($1.bytes).partialValue }
+    let largest = roomWaiters.reduce(unplacedBytes) { max($0, $1.bytes) }
+    return max(largest, min(together, engine.space.capacity / 4))
+  }
+
   /// Bytes that will be free when the commits under way are done.
   private var coming: UInt64 {
     let first = gathering.freeing
@@ -41,8 +48,17 @@ extension IndexThread {
     let isHopeless = coming == 0 || !engine.takesIn
     let waiters = roomWaiters
     roomWaiters = []
+    // Each is told of room of its own: of several that were told of the same, one would find it.
+    var given: UInt64 = 0
     for waiter in waiters {
-      if isHopeless || engine.space.fits(waiter.bytes) { waiter.done() } else { roomWaiters.append(waiter) }
+      if isHopeless {
+        waiter.done()
+      } else if engine.space.fits(given + waiter.bytes) {
+        given += waiter.bytes
+        waiter.done()
+      } else {
+        roomWaiters.append(waiter)
+      }
     }
   }
 

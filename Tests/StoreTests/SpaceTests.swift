@@ -52,6 +52,23 @@ import Testing
     await again.close()
   }
 
+  /// Who is told of room finds it, however many wait: with old objects enough to evict, nobody goes without.
+  @Test func manyThatWaitForRoomEachGetIt() async throws {
+    let directory = try Directory()
+    let store = try Store.open(options(directory, capacity: 64 * mebibyte))
+    for number in 0..<16 { try await put(store, "old-\(number)", 4 * mebibyte) }
+    try await withThrowingTaskGroup { group in
+      for number in 0..<6 {
+        group.addTask {
+          for round in 0..<6 { try await put(store, "\(number)-\(round)", 4 * mebibyte) }
+        }
+      }
+      try await group.waitForAll()
+    }
+    #expect(store.statistics.evictions > 0)
+    await store.close()
+  }
+
   /// Small bodies wait in memory for their places: for half a second where little comes, and not as many as come then.
   @Test func smallBodiesThatWaitForTheirPlacesDoNotFillMemory() async throws {
     let directory = try Directory()
