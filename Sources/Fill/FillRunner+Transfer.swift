@@ -14,6 +14,7 @@ extension FillRunner {
     var incoming = opened
     let exchange = incoming.exchange
     if let total = incoming.total { try learn(total: total) }
+    if !incoming.isPart { claimWhatComesAlong() }
     exchangeUpper = incoming.upper
     defer { exchangeUpper = nil }
     var floor = minimumRate
@@ -89,6 +90,14 @@ extension FillRunner {
     }
     do { try await drain() } catch { throw interruption(by: error) }
     if exchange.isComplete { exchange.finish() } else { exchange.abandon() }
+  }
+
+  /// An origin that answers a range with the whole would do so for the next window too, and begin anew each time.
+  private func claimWhatComesAlong() {
+    let end = claim.upper
+    guard let wanted = team.traffic.furthestWanted, wanted > end else { return }
+    claim.extend(to: min(wanted, representation.total ?? wanted))
+    if claim.upper > end { team.onClaim(ByteSpan(end, claim.upper)) }
   }
 
   /// Whether what the writer keeps waits for more of it, if that has come already.

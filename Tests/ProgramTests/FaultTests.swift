@@ -97,6 +97,29 @@ import Testing
     }
   }
 
+  /// Once for the gap, not once for each of its windows.
+  @Test func withoutRangesUpstreamAGapOfManyWindowsIsAskedForOnce() throws {
+    try withRig { rig in
+      let body = PatternBody(seed: 19, size: 3_000_000)
+      let origin = try rig.origin { exchange in
+        var behaviour = Representation.Behaviour()
+        // What is present at first came as a range.
+        behaviour.ignoresRange = exchange.index > 0
+        try Representation(body).serve(exchange, behaviour)
+      }
+      let larder = try rig.larder(["fills.window": "256K", "fills.window_max": "256K"])
+      let url = origin.url("/")
+      let part = try RawClient.fetch(url, [("Range", "bytes=0-199")], through: larder.port)
+      #expect(part.status == 206)
+      let checker = BodyChecker(body)
+      let client = try RawClient(port: larder.port)
+      #expect(try client.fetch(url) { checker.take($0) }.status == 200)
+      #expect(checker.position == body.size)
+      #expect(checker.mismatch == nil)
+      #expect(origin.requests.count == 2, "\(origin.requests.count) requests")
+    }
+  }
+
   @Test func withoutRangesUpstreamTheBodyIsReadAgainFromZeroAndSkipped() throws {
     let body = PatternBody(seed: 86, size: 2_000_000)
     try withOrigin(
