@@ -124,8 +124,8 @@ extension SettingForm<String> {
 extension SettingForm<Settings.LogDestination> {
   static var logDestination: Self {
     SettingForm(
-      expected: "stderr, or a path",
-      parse: { text in text == "stderr" ? .stderr : path(text).map { .file($0) } },
+      expected: "stderr, or a path such as /var/log/larder.log",
+      parse: { text in text == "stderr" ? .stderr : logPath(text).map { .file($0) } },
       format: { destination in
         switch destination {
         case .stderr: "stderr"
@@ -138,12 +138,12 @@ extension SettingForm<Settings.LogDestination> {
 extension SettingForm<Settings.AccessLogDestination> {
   static var accessLogDestination: Self {
     SettingForm(
-      expected: "off, - for standard output, or a path",
+      expected: "off, - for standard output, or a path such as /var/log/larder-access.log",
       parse: { text in
         switch text {
-        case "off": .off
+        case "off", "no", "false": .off
         case "-": .stdout
-        default: path(text).map { .file($0) }
+        default: logPath(text).map { .file($0) }
         }
       },
       format: { destination in
@@ -159,6 +159,11 @@ extension SettingForm<Settings.AccessLogDestination> {
 private func path(_ text: String) -> String? {
   // A NUL would silently shorten the path where it reaches the system.
   text.isEmpty || text.utf8.contains(0) ? nil : text
+}
+
+/// A bare word is none: `yes` and `stdout` were meant otherwise, and a file of such a name is `./yes`.
+private func logPath(_ text: String) -> String? {
+  text.contains { $0 == "/" || $0 == "." } ? path(text) : nil
 }
 
 private func token(_ text: String) -> String? {

@@ -39,6 +39,8 @@ import Testing
     Row("listen: 127.0.0.1:3129", 1, "admin", "127.0.0.1:3129", "other than listen's 127.0.0.1:3129"),
     Row("admin: 0.0.0.0:3128", 1, "admin", "0.0.0.0:3128", "other than listen's 127.0.0.1:3128"),
     Row("log:\n  level: loud", 2, "log.level", "\"loud\"", "debug, info, warning or error"),
+    Row("log:\n  access_log: yes", 2, "log.access_log", "\"yes\"", "off, - for standard output, or a path"),
+    Row("log:\n  destination: stdout", 2, "log.destination", "\"stdout\"", "stderr, or a path"),
     Row("fills:\n  backoff: 5", 2, "fills.backoff", "\"5\"", "a time such as 250ms"),
     Row("fills:\n  attempts: 0", 2, "fills.attempts", "\"0\"", "from 1 to 1000"),
     Row("fills:\n  window: 1G", 2, "fills.window", "1G", "at most fills.window_max, which is 64M"),
