@@ -34,7 +34,7 @@ struct Load {
   ///
   /// - Parameter label: of the run, part of new names.
   func run(port: UInt16, seconds: Int, label: String, in folder: TemporaryFolder) throws -> Outcome {
-    let script = folder.file("load.lua")
+    let script = folder.file("load-\(label).lua")
     try writeFile(script, requestLua(label) + Self.doneLua)
     let result = try mustRun(
       "wrk",
