@@ -10,22 +10,24 @@ extension IndexThread {
   /// watermark, or until nothing is left to evict. Room comes with the commit that follows; whoever waits is told when
   /// there is enough, or no hope.
   func makeRoom() {
-    let wanted = wantedRoom
+    repeat { evict(for: wantedRoom) } while giveRoom()
+  }
+
+  private func evict(for wanted: UInt64) {
     let account = engine.space.current
-    if engine.space.isAboveHigh || account.deviceFree == 0 || (wanted > 0 && !engine.space.fits(wanted)) {
-      for _ in 0..<16 {
-        reclaimPacks(atLeast: 0.3)
-        let excess = engine.space.excess(wanted: wanted)
-        let coming = coming
-        guard excess > coming else { break }
-        var freed = evictOversized(excess - coming)
-        if freed < excess - coming { freed += evictOldest(excess - coming - freed) }
-        reclaimPacks(atLeast: 0.1)
-        if freed == 0 { break }
-      }
-      if gathering.freeing != (0, 0) { seal() }
+    let isShort = wanted > 0 && !engine.space.fits(wanted)
+    guard isShort || engine.space.isAboveHigh || account.deviceFree == 0 else { return }
+    for _ in 0..<16 {
+      reclaimPacks(atLeast: 0.3)
+      let excess = engine.space.excess(wanted: wanted)
+      let coming = coming
+      guard excess > coming else { break }
+      var freed = evictOversized(excess - coming)
+      if freed < excess - coming { freed += evictOldest(excess - coming - freed) }
+      reclaimPacks(atLeast: 0.1)
+      if freed == 0 { break }
     }
-    tellRoomWaiters()
+    if gathering.freeing != (0, 0) { seal() }
   }
 
   /// Room for all who wait, but not a quarter of the store at once: many that wait would clear it.
@@ -43,23 +45,26 @@ extension IndexThread {
     return first.files + first.packs + second.files + second.packs + (hasCopies ? packs.deadBytes : 0)
   }
 
-  private func tellRoomWaiters() {
-    guard !roomWaiters.isEmpty else { return }
-    let isHopeless = coming == 0 || !engine.takesIn
+  /// Promises what room there is to who waits for it, here and now: of several that were told of the same, one would find
+  /// it. Who can hope for none is told so.
+  ///
+  /// - Returns: whether more is to be evicted for those that are left.
+  private func giveRoom() -> Bool {
+    guard !roomWaiters.isEmpty else { return false }
     let waiters = roomWaiters
     roomWaiters = []
-    // Each is told of room of its own: of several that were told of the same, one would find it.
-    var given: UInt64 = 0
     for waiter in waiters {
-      if isHopeless {
-        waiter.done()
-      } else if engine.space.fits(given + waiter.bytes) {
-        given += waiter.bytes
-        waiter.done()
+      if engine.takesIn, engine.space.reserve(waiter.bytes) {
+        waiter.done(Reservation(space: engine.space, bytes: waiter.bytes))
       } else {
         roomWaiters.append(waiter)
       }
     }
+    if roomWaiters.count < waiters.count, !roomWaiters.isEmpty { return true }
+    guard coming == 0 || !engine.takesIn else { return false }
+    for waiter in roomWaiters { waiter.done(nil) }
+    roomWaiters = []
+    return false
   }
 
   /// What takes half the store or more while it is in use gives up what its readers have behind them, before anything

@@ -22,8 +22,8 @@ enum Command: Sendable {
   case flush(@Sendable () -> Void)
   /// Make all that has changed durable.
   case commit(@Sendable () -> Void)
-  /// Evict until so many bytes can be promised, or nothing is left to evict.
-  case makeRoom(UInt64, @Sendable () -> Void)
+  /// Evict until so many bytes can be promised, and promise them; nil where nothing is left to evict.
+  case makeRoom(UInt64, @Sendable (Reservation?) -> Void)
   /// The commit in flight was tried; why it is not durable, or nil.
   case committed(failure: String?)
   case stop

@@ -26,7 +26,7 @@ final class IndexThread {
   /// Whether the next commit is to follow at once.
   private var wantsCommit = false
   /// Who waits for room, and how much.
-  var roomWaiters: [(bytes: UInt64, done: @Sendable () -> Void)] = []
+  var roomWaiters: [(bytes: UInt64, done: @Sendable (Reservation?) -> Void)] = []
   var packs: PackStore
   /// Small bodies that found no place on the disk, and when they are tried again.
   var unplaced: [Representation] = []

@@ -20,7 +20,8 @@ extension IndexThread {
       if content.hasKeys { _ = engine.keys.takeChanges(generation: 0) }
       for command in content.commands {
         switch command {
-        case .flush(let done), .commit(let done), .makeRoom(_, let done): done()
+        case .flush(let done), .commit(let done): done()
+        case .makeRoom(_, let done): done(nil)
         case .committed: break
         case .stop, .abandon: return
         }

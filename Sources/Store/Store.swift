@@ -176,20 +176,15 @@ public final class Store: Sendable {
   /// Promises space, evicting for it if need be. Nil when what could go is not enough (the rest is pinned or being
   /// written), when the file system is full, or while the index cannot be written.
   public func makeRoom(for bytes: UInt64) async -> Reservation? {
-    for _ in 0..<Self.waitsForRoom {
-      if let reservation = reserve(bytes) { return reservation }
-      guard bytes <= engine.space.capacity, engine.takesIn else { return nil }
-      await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-        engine.inbox.send(.makeRoom(bytes) { continuation.resume() })
-      }
-    }
     if let reservation = reserve(bytes) { return reservation }
+    guard bytes <= engine.space.capacity, engine.takesIn else { return nil }
+    let reservation = await withCheckedContinuation { continuation in
+      engine.inbox.send(.makeRoom(bytes) { continuation.resume(returning: $0) })
+    }
+    if let reservation { return reservation }
     engine.faults.note(.room, "\(StoreError.noSpace.explanation): what comes is passed on and not stored")
     return nil
   }
-
-  /// How often who was told of room may find that another has taken it.
-  private static let waitsForRoom = 8
 
   /// Figures of now.
   public var statistics: StoreStatistics {
