@@ -57,11 +57,19 @@ public final class ByteLog: Sendable {
     }
   }
 
-  /// The bytes sent in an epoch from a time on.
-  public func bytes(in epoch: Int, since seconds: Double = 0) -> Int {
-    state.withLock { state in
-      state.entries.reduce(0) { $0 + ($1.epoch == epoch && $1.seconds >= seconds ? $1.range.count : 0) }
-    }
+  /// The bytes sent in an epoch.
+  public func bytes(in epoch: Int) -> Int {
+    state.withLock { $0.entries.reduce(0) { $0 + ($1.epoch == epoch ? $1.range.count : 0) } }
+  }
+
+  /// The bytes sent from a time on, in whatever epoch.
+  public func bytes(since seconds: Double) -> Int {
+    state.withLock { $0.entries.reduce(0) { $0 + ($1.seconds >= seconds ? $1.range.count : 0) } }
+  }
+
+  /// What bytes were sent of in an epoch.
+  public func paths(in epoch: Int) -> Set<String> {
+    state.withLock { Set($0.entries.lazy.filter { $0.epoch == epoch }.map(\.path)) }
   }
 
   /// The bytes sent in an epoch that had been sent in an earlier one already.

@@ -68,7 +68,9 @@ import Testing
       var larder = try rig.larder(settings, on: folders)
       var random = SeededGenerator(17)
       var figures: [String] = []
-      var all: [String] = []
+      var all: Set<String> = []
+      // What the origin sent after the kill before: on a fast machine that is not a second ago when the next one comes.
+      var recent: Set<String> = []
       for kill in 0..<Self.kills {
         let epoch = log.begin()
         let touched = Monitor<[String]>([])
@@ -82,16 +84,16 @@ import Testing
         let moment = ByteLog.now
         larder.kill9()
         for client in clients { try client.join() }
-        let second = log.bytes(in: epoch, since: moment - 1)
-        let bound = log.bytes(in: epoch, since: moment - allowed)
+        let second = log.bytes(since: moment - 1)
+        let bound = log.bytes(since: moment - allowed)
         let sent = log.bytes(in: epoch)
         try expectSound(folders, "kill \(kill)")
 
         larder = try rig.larder(settings, on: folders)
         isPaced.withLock { $0 = false }
         let after = log.begin()
-        let paths = touched.withLock { $0 }
-        for path in paths {
+        let paths = recent.union(touched.withLock { $0 })
+        for path in paths.sorted() {
           let response = try RawClient.fetch(origin.url(path), through: larder.port)
           _ = try Versions([.init("\"v1\"", Self.body(path))]).judge(response)
           #expect(response.status == 200 && response.end == .clean)
@@ -100,7 +102,8 @@ import Testing
         let again = log.bytesSentAgain(in: after)
         figures.append("kill \(kill): of \(sent) bytes \(again) came again; the last second had brought \(second)")
         #expect(again <= bound, "\(figures.last ?? "")")
-        all += paths
+        all.formUnion(paths)
+        recent = log.paths(in: after)
       }
       print(figures.joined(separator: "\n"))
       // Everything is there now, and comes from the store, byte for byte.
