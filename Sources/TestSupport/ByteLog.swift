@@ -57,14 +57,11 @@ public final class ByteLog: Sendable {
     }
   }
 
-  /// The bytes sent in an epoch.
-  public func bytes(in epoch: Int) -> Int {
-    state.withLock { $0.entries.reduce(0) { $0 + ($1.epoch == epoch ? $1.range.count : 0) } }
-  }
-
-  /// The bytes sent from a time on, in whatever epoch.
-  public func bytes(since seconds: Double) -> Int {
-    state.withLock { $0.entries.reduce(0) { $0 + ($1.seconds >= seconds ? $1.range.count : 0) } }
+  /// The bytes sent in an epoch from a time on.
+  public func bytes(in epoch: Int, since seconds: Double = 0) -> Int {
+    state.withLock { state in
+      state.entries.reduce(0) { $0 + ($1.epoch == epoch && $1.seconds >= seconds ? $1.range.count : 0) }
+    }
   }
 
   /// What bytes were sent of in an epoch.
@@ -72,9 +69,9 @@ public final class ByteLog: Sendable {
     state.withLock { Set($0.entries.lazy.filter { $0.epoch == epoch }.map(\.path)) }
   }
 
-  /// The bytes sent in an epoch that had been sent in an earlier one already.
-  public func bytesSentAgain(in epoch: Int) -> Int {
-    let entries = state.withLock { $0.entries }
+  /// The bytes of some paths sent in an epoch that had been sent in an earlier one already.
+  public func bytesSentAgain(in epoch: Int, of paths: Set<String>) -> Int {
+    let entries = state.withLock { $0.entries.filter { paths.contains($0.path) } }
     var again = 0
     for (path, of) in Dictionary(grouping: entries, by: \.path) where of.contains(where: { $0.epoch == epoch }) {
       let before = merged(of.filter { $0.epoch < epoch && $0.path == path }.map(\.range))
