@@ -32,7 +32,7 @@ extension IndexThread {
 
   /// Room for all who wait, but not a quarter of the store at once: many that wait would clear it.
   private var wantedRoom: UInt64 {
-    let together = roomWaiters.reduce(UInt64(0)) { $0.addingReportingOverflow($1.bytes).partialValue }
+    let together = roomWaiters.reduce(UInt64(0)) { $0.saturatingAdd($1.bytes) }
     let largest = roomWaiters.reduce(unplacedBytes) { max($0, $1.bytes) }
     return max(largest, min(together, engine.space.capacity / 4))
   }
