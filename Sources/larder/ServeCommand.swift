@@ -148,18 +148,17 @@ enum ServeCommand {
 
   private static func announce(_ context: ProxyContext, _ server: ProxyServer) {
     if let address = server.addresses.first {
-      // Who listens everywhere has no address there that other machines could use.
-      Output.print("export http_proxy=http://\(address.isUnspecified ? "\(hostName):\(address.port)" : "\(address)")")
+      Output.print("export http_proxy=http://\(address.isUnspecified ? reachable(address) : address)")
     }
     Output.print(
       "larder: cache in \(context.settings.cache.directory); stop with Ctrl-C, or kill -TERM to let downloads end")
     Output.print("larder: ready")
   }
 
-  private static var hostName: String {
-    var name = [CChar](repeating: 0, count: Int(HOST_NAME_MAX) + 1)
-    guard gethostname(&name, name.count) == 0 else { return "THIS-MACHINE" }
-    return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  /// Who listens everywhere is reached under an address of this machine, by others where it has one for them.
+  private static func reachable(_ address: SocketAddress) -> SocketAddress {
+    let own = SocketAddress.ownAddresses().filter { $0.isIPv6 == address.isIPv6 && !$0.isLinkLocal }
+    return (own.first { !$0.isLoopback } ?? own.first ?? address).with(port: address.port)
   }
 
   private static func storeOptions(_ settings: Settings) -> StoreOptions {

@@ -108,6 +108,16 @@ import Testing
     }
   }
 
+  /// The line is to be pasted, here or on another machine.
+  @Test func whoListensEverywhereNamesAnAddressThatCanBeUsed() throws {
+    try withRig { rig in
+      let larder = try rig.larder(["listen": "[0.0.0.0:0]"])
+      let lines = larder.process.outputText.split(separator: "\n")
+      let line = try #require(lines.first { $0.hasPrefix("export http_proxy=http://") })
+      #expect(!line.contains("0.0.0.0") && line.hasSuffix(":\(larder.port)"), "\(line)")
+    }
+  }
+
   @Test func severalListenersServe() throws {
     try withRig { rig in
       let nginx = try rig.nginx()
