@@ -37,8 +37,9 @@ extension Representation {
 
   private enum Step {
     case ready(StoredBytes)
-    /// Checked bytes of an open file: ready if they are resident. Those before `from` were so a moment ago.
-    case probe(OpenFile, ByteSpan, from: UInt64)
+    /// Checked bytes of an open file: ready if they are resident. All their extents were so a moment ago but those in
+    /// `unseen`.
+    case probe(OpenFile, ByteSpan, unseen: ByteSpan)
     case load(segment: UInt64)
     case bringIn(ByteSpan)
     case absent
@@ -61,8 +62,8 @@ extension Representation {
       case .load(let segment):
         let isLoaded = await engine.pool.run { [self] in engine.loadSegment(of: self, segment) }
         guard isLoaded else { throw .io(EIO) }
-      case .probe(let file, let window, let from):
-        if isResident(file, window, from: from) {
+      case .probe(let file, let window, let unseen):
+        if isResident(file, window, unseen) {
           return .file(file, offset: window.lower, count: Int(window.count))
         }
         return try await broughtIn(window)
@@ -85,8 +86,8 @@ extension Representation {
     let pin = token.map { Pin(self, token: $0) }
     switch step {
     case .ready(let bytes): return bytes.count == Int(clamping: span.count) ? (bytes, pin) : nil
-    case .probe(let file, let window, let from):
-      guard window == span, isResident(file, window, from: from) else { return nil }
+    case .probe(let file, let window, let unseen):
+      guard window == span, isResident(file, window, unseen) else { return nil }
       return (.file(file, offset: window.lower, count: Int(window.count)), pin)
     case .load, .bringIn, .absent: return nil
     }
@@ -104,19 +105,25 @@ extension Representation {
     return try outcome.get()
   }
 
-  /// A byte of every 128 KiB and the last one: read-ahead and writing bring in larger pieces than that. What was seen a
-  /// moment ago is there still; only the last byte is gone where somebody has cut the file short.
-  private func isResident(_ file: OpenFile, _ window: ByteSpan, from unseen: UInt64) -> Bool {
-    var position = unseen
-    while position < window.upper {
+  /// Whether the bytes of `window` can be read without waiting for the disk, which is looked up only where it was not
+  /// seen a moment ago.
+  private func isResident(_ file: OpenFile, _ window: ByteSpan, _ unseen: ByteSpan) -> Bool {
+    // There still, unless somebody has cut the file short; its length costs less than to touch a byte.
+    if unseen.isEmpty { return (engine.calls.length(of: file.descriptor) ?? 0) >= window.upper }
+    // Extents are seen as a whole or not at all.
+    guard isFound(file, unseen) else { return isFound(file, window) }
+    state.withLock { $0.noteResident(unseen, at: .now) }
+    return true
+  }
+
+  /// Looks for a byte of every 128 KiB and the last one: read-ahead and writing bring in larger pieces than that.
+  private func isFound(_ file: OpenFile, _ span: ByteSpan) -> Bool {
+    var position = span.lower
+    while position < span.upper {
       guard engine.calls.isResident(file.descriptor, at: position) else { return false }
       position += 128 << 10
     }
-    guard engine.calls.isResident(file.descriptor, at: window.upper - 1) else { return false }
-    if unseen < window.upper {
-      state.withLock { $0.noteResident(ByteSpan(unseen, window.upper), at: .now) }
-    }
-    return true
+    return engine.calls.isResident(file.descriptor, at: span.upper - 1)
   }
 
   private static func step(_ state: inout RepresentationState, _ span: ByteSpan) -> Step {
@@ -143,16 +150,19 @@ extension Representation {
       // As much as has been checked; the rest is another call's.
       var place = segment.index(beyond: found.lower)
       var checkedEnd = found.lower
-      var seenEnd = found.lower
+      var unseen: ByteSpan?
       let now = CoarseMoment.now
       while place < segment.extents.count, checkedEnd < found.upper, segment.extents[place].isChecked {
-        let isSeen = seenEnd == checkedEnd && segment.extents[place].seen.isJust(before: now)
-        checkedEnd = min(segment.extents[place].upper, found.upper)
-        if isSeen { seenEnd = checkedEnd }
+        let extent = segment.extents[place]
+        if unseen != nil || !extent.seen.isJust(before: now) {
+          unseen = ByteSpan(unseen?.lower ?? extent.lower, extent.upper)
+        }
+        checkedEnd = min(extent.upper, found.upper)
         place += 1
       }
       guard checkedEnd > found.lower else { return .bringIn(found) }
-      return .probe(file, ByteSpan(found.lower, checkedEnd), from: seenEnd)
+      return .probe(
+        file, ByteSpan(found.lower, checkedEnd), unseen: unseen ?? ByteSpan(checkedEnd, checkedEnd))
     }
   }
 }
