@@ -36,6 +36,9 @@ struct OutputQueue {
   private let buffer: OpaquePointer
   /// Bytes that have not left.
   private(set) var count = 0
+  /// Bytes in memory that stand before the first part of a file that was queued, and have not left.
+  private var lead = 0
+  private var hasFile = false
 
   /// Nil where memory is short.
   init?() {
@@ -90,6 +93,8 @@ struct OutputQueue {
     // The buffer holds the segment now; where it does not, this lets go of the owner too.
     evbuffer_file_segment_free(segment)
     guard isAdded else { throw StreamError.system(ENOMEM) }
+    if !hasFile { lead = count }
+    hasFile = true
     count += region.length
   }
 
@@ -99,11 +104,16 @@ struct OutputQueue {
     while count > 0 {
       if moved >= Self.firstPiece, isTimeOver() { return .paused(moved) }
       errno = 0
-      let sent = Int(evbuffer_write_atmost(buffer, descriptor, moved < Self.firstPiece ? Self.firstPiece : Self.piece))
+      let sent =
+        lead > 0
+        ? sendLead(to: descriptor)
+        : Int(evbuffer_write_atmost(buffer, descriptor, moved < Self.firstPiece ? Self.firstPiece : Self.piece))
       let code = errno
       if sent > 0 {
         moved += sent
         count -= sent
+        lead = max(0, lead - sent)
+        if count == 0 { hasFile = false }
         continue
       }
       switch code {
@@ -116,6 +126,23 @@ struct OutputQueue {
     }
     return .emptied(moved)
   }
+
+  /// Sends what stands before a file, which follows at once: both leave in one segment. A short segment ahead would
+  /// also be the one by which the client's system takes the time that its receive window grows with, and does not.
+  private func sendLead(to descriptor: Int32) -> Int {
+    withUnsafeTemporaryAllocation(of: iovec.self, capacity: Self.leadPieces) { pieces in
+      let needed = evbuffer_peek(buffer, lead, nil, pieces.baseAddress, Int32(pieces.count))
+      var message = msghdr()
+      message.msg_iov = pieces.baseAddress
+      message.msg_iovlen = min(Int(needed), pieces.count)
+      let sent = sendmsg(descriptor, &message, Int32(MSG_MORE) | Int32(MSG_NOSIGNAL))
+      if sent > 0 { evbuffer_drain(buffer, sent) }
+      return sent
+    }
+  }
+
+  /// In how many pieces what stands before a file is sent at a time.
+  private static let leadPieces = 4
 
   private final class Retained {
     let bytes: ArraySlice<UInt8>

@@ -61,4 +61,83 @@ import Testing
       #expect(isClosed.isSet)
     }
   }
+
+  @Test func whatStandsBeforeAFileLeavesInOneSegmentWithIt() async throws {
+    try await withBench { bench in
+      let arrivals = Arrivals()
+      let listener = try Listener(address: anyPort, on: bench.loop) { arrivals.add($0) }
+      let receiver = try PlainReceiver(port: listener.boundAddress.port)
+      let stream = await arrivals.next()
+      let head = pattern(300, seed: 2)
+      let file = try OpenFile(pattern(10_000))
+      stream.queue(head)
+      stream.queue(FileRegion(descriptor: file.descriptor, owner: file, offset: 0, length: 10_000))
+      try await stream.flush(stall: patience)
+      #expect(try receiver.receive(10_300) == head + pattern(10_000))
+      #expect(try receiver.dataSegments() == 1)
+    }
+  }
+
+  @Test func manyPiecesBeforeAFileKeepTheirOrder() async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      let file = try OpenFile(pattern(100_000))
+      var expected: [UInt8] = []
+      // Large enough to be referenced, each by itself; together more than a socket takes at once.
+      for seed in 1...40 {
+        let piece = pattern(200_000, seed: UInt64(seed))
+        pair.client.queue(piece[...])
+        expected += piece
+      }
+      pair.client.queue(FileRegion(descriptor: file.descriptor, owner: file, offset: 0, length: 100_000))
+      expected += pattern(100_000)
+      let writer = bench.spawn {
+        try? await pair.client.flush(stall: patience)
+        pair.client.shutdownWrite()
+      }
+      #expect(try await pair.server.readAll() == expected)
+      await writer.value
+    }
+  }
+}
+
+/// A blocking socket of the test's own, which can tell in how many segments its bytes came.
+private final class PlainReceiver {
+  private let descriptor: Int32
+
+  init(port: UInt16) throws {
+    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var limit = timeval(tv_sec: Int(patience), tv_usec: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    let code = withUnsafePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+      }
+    }
+    try #require(code == 0)
+  }
+
+  deinit { close(descriptor) }
+
+  func receive(_ count: Int) throws -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    let got = bytes.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, count, Int32(MSG_WAITALL)) }
+    try #require(got == count)
+    return bytes
+  }
+
+  func dataSegments() throws -> UInt32 {
+    // tcpi_data_segs_in of Linux's struct tcp_info, which the C library's header ends before.
+    let place = 152
+    var facts = [UInt8](repeating: 0, count: 256)
+    var size = socklen_t(facts.count)
+    let code = getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &facts, &size)
+    try #require(code == 0)
+    try #require(Int(size) >= place + 4)
+    return facts.span.bytes.unsafeLoad(fromByteOffset: place, as: UInt32.self)
+  }
 }
