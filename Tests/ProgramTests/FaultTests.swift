@@ -158,6 +158,21 @@ import Testing
     }
   }
 
+  /// Nobody is promised a body of which nothing comes: neither who asks first nor who asks when the head is stored.
+  @Test func anOriginThatSendsHeadsOnlyIsAnErrorEachTime() throws {
+    let body = PatternBody(seed: 89, size: 500_000)
+    try withOrigin(
+      Representation(body), ["fills.attempts": "1"], behaviour: { _ in Behaviour(.finish(after: 0)) }
+    ) { rig, origin, larder in
+      for _ in 0..<3 {
+        let response = try RawClient.fetch(origin.url("/"), through: larder.port)
+        #expect(response.status == 502)
+        #expect(response.end == .clean)
+      }
+      #expect(origin.requests.contains { $0.head.first("Range") != nil }, "the head was stored")
+    }
+  }
+
   /// An origin that is gone for good: bounded attempts, then a visible end.
   @Test func whenTheOriginStaysAwayTheReaderSeesACut() throws {
     let body = PatternBody(seed: 88, size: 1_000_000)

@@ -129,6 +129,7 @@ extension CachedRequest {
   private func prepare(
     _ span: ByteSpan, _ entry: StoredEntry, _ supply: Supply, _ reason: ForwardReason
   ) async -> Prepared {
+    var (entry, supply) = (entry, supply)
     let reader = supply.reader(of: span)
     // Eviction must not take the place that the origin is being asked for.
     let pin = entry.representation.pin(span)
@@ -138,6 +139,7 @@ extension CachedRequest {
         return .ready(entry, supply)
       }
       if let total = entry.representation.total, span.lower >= total { return .ready(entry, supply) }
+      let result: Supply.Result
       switch await supply.claim(span.lower, upTo: span.upper) {
       case .present: continue
       case .impossible:
@@ -150,25 +152,26 @@ extension CachedRequest {
           supply.begin(claim)
           continue
         case .body(let opened, let freshEntry):
-          let supply = Supply(entry: freshEntry, parts: transaction.parts, source: source)
-          supply.begin(claim, opened: opened)
-          return .ready(freshEntry, supply)
+          entry = freshEntry
+          supply = Supply(entry: entry, parts: transaction.parts, source: source)
+          result = await supply.lead(claim, opened: opened, past: span.lower)
         }
       case .follow:
-        switch await supply.obtain(span.lower, upTo: span.upper) {
-        case .lookAgain: continue
-        case .cancelled:
-          transaction.clientIsGone()
-          return .attempt(.answered)
-        case .failed(let outcome):
-          return await prepared(after: outcome, entry, supply, reason)
-        }
+        result = await supply.obtain(span.lower, upTo: span.upper)
+      }
+      switch result {
+      case .lookAgain: continue
+      case .cancelled:
+        transaction.clientIsGone()
+        return .attempt(.answered)
+      case .failed(let outcome):
+        return await prepared(after: outcome, entry, supply, reason)
       }
     }
     return .attempt(.lookAgain)
   }
 
-  /// A fill that was followed has failed before anything went out.
+  /// A fill that was waited for has failed before anything went out.
   private func prepared(
     after outcome: FillOutcome, _ entry: StoredEntry, _ supply: Supply, _ reason: ForwardReason
   ) async -> Prepared {
@@ -181,7 +184,7 @@ extension CachedRequest {
     case .wrong:
       await pass(.originAnswer(reason))
     case .refused(let status):
-      context.log.info("\(key.text): the origin answered \(status) to another's request for the rest")
+      context.log.info("\(key.text): the origin answered \(status) to a request for the rest")
       await pass(.originAnswer(reason))
     case .failed(let error), .timedOut(let error):
       await transaction.fail(error, status: CacheStatus(.forwarded(reason), detail: error.token))

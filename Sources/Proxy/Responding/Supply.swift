@@ -54,8 +54,7 @@ final class Supply {
       }
       return await follow(claim, past: position, upTo: upper)
     case .lead(let claim, _):
-      begin(claim)
-      return await wait(for: claim.followed, past: position)
+      return await lead(claim, past: position)
     case .impossible: return .failed(.failed(.unusable(Origin(source.target), reason: "it gave no strong validator")))
     }
   }
@@ -94,6 +93,12 @@ final class Supply {
       }
       return .lead(claim, bridged: gap.bridged)
     }
+  }
+
+  /// Runs a fill for a claim of ours, and waits until the byte at `position` has come or cannot come.
+  func lead(_ claim: Claim, opened: OpenedExchange? = nil, past position: UInt64) async -> Result {
+    begin(claim, opened: opened)
+    return await wait(for: claim.followed, past: position)
   }
 
   /// Runs a fill for a claim of ours; it goes on when this response is over, as far as the rules let it.
@@ -179,9 +184,7 @@ final class Supply {
     switch await self.claim(position, upTo: upper, takingOver: true) {
     case .present: return .lookAgain
     case .follow(let claim): return await wait(for: claim, past: position)
-    case .lead(let claim, _):
-      begin(claim)
-      return await wait(for: claim.followed, past: position)
+    case .lead(let claim, _): return await lead(claim, past: position)
     case .impossible: return await wait(for: claim, past: position)
     }
   }
