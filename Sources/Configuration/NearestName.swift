@@ -1,12 +1,12 @@
 // The known setting that a mistyped name was most likely meant to be.
 
 enum NearestName {
-  /// The setting whose name is nearest to `name`, if any is near.
+  /// The setting, or section of settings, whose name is nearest to `name`, if any is near.
   ///
   /// A setting of the right short name in another section counts as near: that is the commonest slip.
   static func suggestion(for name: String) -> String? {
     let short = name.split(separator: ".").last.map(String.init) ?? name
-    let known = SettingsTable.all.map(\.name)
+    let known = SettingsTable.all.map(\.name) + SettingsTable.all.compactMap(\.section)
     let nearest = known.map { (name: $0, edits: edits(from: name, to: $0)) }.min { $0.edits < $1.edits }
     if let nearest, nearest.edits <= max(2, short.count / 4) { return nearest.name }
     return SettingsTable.all.first { $0.shortName == short }?.name

@@ -15,6 +15,12 @@ public struct Setting: Sendable {
   /// Its values as texts.
   public let values: @Sendable (Settings) -> [String]
 
+  /// Its value as a settings file would have it.
+  public func text(in settings: Settings) -> String {
+    let text = values(settings).joined(separator: ", ")
+    return isList ? "[\(text)]" : text
+  }
+
   /// The part of the name before the dot; nil for settings outside any section.
   public var section: String? {
     name.firstIndex(of: ".").map { String(name[..<$0]) }

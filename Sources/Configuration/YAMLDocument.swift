@@ -166,6 +166,6 @@ private struct YAMLReader {
     let words = [state.problem, state.context].compactMap { $0.map { String(cString: $0) } }.joined(separator: " ")
     // A reader error (bad UTF-8) has an offset but no mark.
     let line = max(Int(state.problem_mark.line), Int(state.mark.line)) + 1
-    return YAMLProblem(line: line, found: words.isEmpty ? "something unreadable" : words, expected: "YAML")
+    return YAMLProblem(line: line, found: "what YAML does not allow (\(words.isEmpty ? "unreadable" : words))", expected: "YAML")
   }
 }

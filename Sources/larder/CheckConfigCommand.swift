@@ -17,7 +17,7 @@ enum CheckConfigCommand {
       if let file = arguments.first { settings = try Settings.load(path: file) }
       try settings.validate(source: arguments.first ?? "defaults")
       for setting in SettingsTable.all {
-        Output.print("\(setting.name): \(setting.values(settings).joined(separator: ", "))")
+        Output.print("\(setting.name): \(setting.text(in: settings))")
       }
       return .success
     } catch {

@@ -28,6 +28,7 @@ import Testing
     Row("cache:\n  size: {a: 1}", 2, "cache.size", "a section", "a size"),
     Row("cache:\n  szie: 1G", 2, "cache.szie", "an unknown setting", "perhaps cache.size"),
     Row("cache:\n  read_ahead: 1G", 2, "cache.read_ahead", "an unknown setting", "perhaps fills.read_ahead"),
+    Row("acess:\n  allow_own: no", 1, "acess", "an unknown setting", "perhaps access"),
     Row("\n\nlistn: 1", 3, "listn", "an unknown setting", "perhaps listen"),
     Row("colour: red", 1, "colour", "an unknown setting", "a known setting"),
     Row("cache: 20G", 1, "cache", "\"20G\"", "settings"),

@@ -74,6 +74,8 @@ import Testing
   @Test func checkConfigAcceptsTheDocumentedSettings() throws {
     let result = try LarderProcess.run(["check-config", repository("conf/larder.yaml")])
     #expect(result.end == .exited(0), "\(result)")
+    #expect(result.outputText.contains("\ntunnels.connect_ports: [443]\n"), "a list looks as in the file\n\(result)")
+    #expect(result.outputText.contains("\naccess.denied_networks: []\n"), "\(result)")
   }
 
   @Test func aMissingOrBrokenSettingsFileIsSaidSo() throws {
