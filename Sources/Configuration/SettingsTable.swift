@@ -17,8 +17,12 @@ public struct Setting: Sendable {
 
   /// Its value as a settings file would have it.
   public func text(in settings: Settings) -> String {
-    let text = values(settings).joined(separator: ", ")
-    return isList ? "[\(text)]" : text
+    let scalars = values(settings).map { text in
+      // What else a scalar may begin with means something in YAML.
+      let isPlain = text.first.map { $0.isLetter || $0.isNumber || $0 == "/" } == true && !text.contains(", ")
+      return isPlain ? text : "\"\(text)\""
+    }
+    return isList ? "[\(scalars.joined(separator: ", "))]" : scalars.joined()
   }
 
   /// The part of the name before the dot; nil for settings outside any section.

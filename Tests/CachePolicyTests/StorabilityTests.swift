@@ -1,5 +1,6 @@
 // What may be stored is stored, and every refusal has its reason.
 import CachePolicy
+import Glibc
 import HTTPMessage
 import Testing
 
@@ -190,5 +191,15 @@ import Testing
     for reason in RefusalReason.allCases {
       #expect(reason.rawValue.utf8.allSatisfy { $0 == UInt8(ascii: "-") || ($0 >= 97 && $0 <= 122) })
     }
+  }
+
+  /// Who reads a reason in Cache-Status finds it there.
+  @Test(arguments: RefusalReason.allCases) func theReadmeNamesEveryReason(_ reason: RefusalReason) throws {
+    let path = #filePath.split(separator: "/").dropLast(3).reduce("") { $0 + "/" + $1 } + "/README.md"
+    let file = try #require(fopen(path, "r"), "\(path) is missing")
+    defer { fclose(file) }
+    var text = [UInt8](repeating: 0, count: 1 << 20)
+    let count = fread(&text, 1, text.count, file)
+    #expect(String(decoding: text[..<count], as: UTF8.self).contains("`\(reason.rawValue)`"))
   }
 }

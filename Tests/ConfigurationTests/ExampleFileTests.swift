@@ -15,7 +15,7 @@ private func exampleFile() -> String {
   let defaults = Settings()
   func append(_ settings: [Setting], indent: String) {
     for setting in settings {
-      text += "\(indent)# \(setting.summary)\n\(indent)\(setting.shortName): \(yaml(setting, in: defaults))\n"
+      text += "\(indent)# \(setting.summary)\n\(indent)\(setting.shortName): \(setting.text(in: defaults))\n"
     }
   }
   append(SettingsTable.all.filter { $0.section == nil }, indent: "")
@@ -24,14 +24,6 @@ private func exampleFile() -> String {
     append(SettingsTable.all.filter { $0.section == section.name }, indent: "  ")
   }
   return text
-}
-
-private func yaml(_ setting: Setting, in settings: Settings) -> String {
-  let scalars = setting.values(settings).map { text in
-    let isPlain = text.first.map { $0.isLetter || $0.isNumber || $0 == "/" } == true && !text.contains(", ")
-    return isPlain ? text : "\"\(text)\""
-  }
-  return setting.isList ? "[\(scalars.joined(separator: ", "))]" : scalars.joined()
 }
 
 private let examplePath = #filePath.split(separator: "/").dropLast(3).reduce("") { $0 + "/" + $1 } + "/conf/larder.yaml"
