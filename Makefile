@@ -17,7 +17,7 @@ install = echo "installing:$(1)"; $(SUDO) apt-get update -q && \
   $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $(1)
 
 .PHONY: all run build test unit-test fuzz fuzz-build fuzz-long program-test full-test lint test-address test-thread unit-test-sanitized soak settings-table clean \
-  bench build-packages test-packages
+  bench install build-packages test-packages
 
 all: build
 
@@ -40,6 +40,15 @@ build: build-packages
 # The server itself says where it listens, where the cache is and how to stop it.
 run: build
 	@exec $(BINARY) serve $(ARGUMENTS)
+
+# Puts the program, its settings (where there are none yet) and its systemd unit in place. Swift's library is linked in, so
+# that the toolchain need not stay.
+PREFIX ?= /usr/local
+install: build-packages
+	swift build -c release --product larder --static-swift-stdlib --scratch-path .build/static
+	$(SUDO) install -D .build/static/release/larder $(DESTDIR)$(PREFIX)/bin/larder
+	[ -e $(DESTDIR)/etc/larder.yaml ] || $(SUDO) install -D -m 644 conf/larder.yaml $(DESTDIR)/etc/larder.yaml
+	$(SUDO) install -D -m 644 conf/larder.service $(DESTDIR)/etc/systemd/system/larder.service
 
 # The tests are a debug build: it is quick, and assertions hold. The program under test is the release build: it is
 # what users run, is built for `make run` anyway, and the tests that move gigabytes need its speed.
