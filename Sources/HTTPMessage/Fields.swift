@@ -105,13 +105,16 @@ public struct Fields: Sendable {
     try keep { fields, line in try !predicate(fields.name(of: line), fields.value(of: line)) }
   }
 
-  /// Rebuilds the buffer only when a line goes.
+  /// Rebuilds the buffer only when a line goes; with room for what may stay, for it may be kept for long.
   mutating func keep(_ isKept: (Fields, Line) throws -> Bool) rethrows {
     guard let first = try lines.firstIndex(where: { try !isKept(self, $0) }) else { return }
-    let old = self
-    lines.removeSubrange(first...)
-    wire.removeSubrange(Int(old.lines[first].start)...)
-    for line in old.lines[(first + 1)...] where try isKept(old, line) { copy(line, from: old) }
+    var kept = Fields()
+    kept.reserveCapacity(lines: lines.count - 1, bytes: wire.count - lines[first].whole.count)
+    kept.seen = seen
+    kept.lines.append(contentsOf: lines[..<first])
+    kept.wire.append(contentsOf: wire[..<Int(lines[first].start)])
+    for line in lines[(first + 1)...] where try isKept(self, line) { kept.copy(line, from: self) }
+    self = kept
   }
 
   private mutating func copy(_ line: Line, from other: Fields) {
