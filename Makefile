@@ -48,7 +48,8 @@ install: build-packages
 	swift build -c release --product larder --static-swift-stdlib --scratch-path .build/static
 	$(SUDO) install -D .build/static/release/larder $(DESTDIR)$(PREFIX)/bin/larder
 	[ -e $(DESTDIR)/etc/larder.yaml ] || $(SUDO) install -D -m 644 conf/larder.yaml $(DESTDIR)/etc/larder.yaml
-	$(SUDO) install -D -m 644 conf/larder.service $(DESTDIR)/etc/systemd/system/larder.service
+	sed 's#/usr/local#$(PREFIX)#' conf/larder.service > .build/larder.service
+	$(SUDO) install -D -m 644 .build/larder.service $(DESTDIR)/etc/systemd/system/larder.service
 
 # The tests are a debug build: it is quick, and assertions hold. The program under test is the release build: it is
 # what users run, is built for `make run` anyway, and the tests that move gigabytes need its speed.

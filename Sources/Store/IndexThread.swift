@@ -47,6 +47,8 @@ final class IndexThread {
   /// Serves until told to stop.
   func run() {
     warmUp()
+    // The store may have become smaller since it was written.
+    makeRoom()
     let flushInterval = UInt64(engine.options.journalInterval * 1e9)
     let syncInterval = UInt64(engine.options.syncInterval * 1e9)
     var isStopping = false

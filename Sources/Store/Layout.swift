@@ -18,6 +18,11 @@ struct Layout: Sendable {
   var bodies: String { root + "/bodies" }
   var packs: String { root + "/packs" }
 
+  /// Whether a name in the store's directory is one that a store gives.
+  func isOwn(_ name: String) -> Bool {
+    [lock, index, bodies, packs].contains(root + "/" + name) || Layout.journalGeneration(name) != nil
+  }
+
   /// Bodies are spread over 256 directories.
   func shard(_ number: UInt8) -> String { bodies + "/" + hexadecimal(UInt64(number), digits: 2) }
 

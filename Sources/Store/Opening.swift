@@ -68,6 +68,7 @@ struct Opening {
 
   private mutating func openAll() throws(StoreOpenError) -> OpenedStore {
     try makeDirectories(layout.root)
+    try checkEmptyOrOurs()
     // Let go of where something throws.
     let (lock, mode) = try takeLock()
     if mode == .readWrite {
@@ -89,6 +90,16 @@ struct Opening {
     guard access(path, F_OK) != 0 else { return }
     if let slash = path.lastIndex(of: "/"), slash != path.startIndex { try makeDirectories(String(path[..<slash])) }
     try makeDirectory(path)
+  }
+
+  /// A directory with somebody's files is not taken for a cache: whoever removes a cache removes the directory.
+  private func checkEmptyOrOurs() throws(StoreOpenError) {
+    let names = calls.names(in: layout.root)
+    if names.contains(where: { layout.isOwn($0) }) { return }
+    // What a file system or a desktop puts into every directory is nobody's.
+    if let other = names.first(where: { !$0.hasPrefix(".") && $0 != "lost+found" }) {
+      throw .occupied(directory: layout.root, name: other)
+    }
   }
 
   private mutating func makeDirectory(_ path: String) throws(StoreOpenError) {

@@ -7,6 +7,10 @@ public enum StoreOpenError: Error, Equatable, Sendable {
   case unusable(path: String, code: Int32)
   /// There is no room on the file system.
   case noSpace(path: String)
+  /// There is no store in the directory.
+  case absent(directory: String)
+  /// The directory has other things in it, and no store.
+  case occupied(directory: String, name: String)
   /// Another process has the store open.
   case inUse(directory: String)
   /// The index was written by another version.
@@ -23,6 +27,10 @@ public enum StoreOpenError: Error, Equatable, Sendable {
       "cannot use \(path) for the cache: \(String(cString: strerror(code)))"
     case .noSpace(let path):
       "no space left on the device of \(path): free some, or put the cache elsewhere"
+    case .absent(let directory):
+      "there is no cache in \(directory): a cache has its index in \(directory)/index"
+    case .occupied(let directory, let name):
+      "\(directory) has \(name) in it and is no cache: give the cache an empty directory, or one that does not exist yet"
     case .inUse(let directory):
       "the cache in \(directory) is in use by another process: stop it, or give this one another directory"
     case .unknownVersion(let directory, let found, let expected):

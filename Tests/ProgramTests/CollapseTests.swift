@@ -73,6 +73,30 @@ import Testing
     }
   }
 
+  /// Its first bytes are there when it comes, so that it waits for nothing before its head goes out.
+  @Test func whoComesToARunningFillSaysSo() throws {
+    try withRig { rig in
+      let body = PatternBody(seed: 72, size: 500_000)
+      let gate = rig.gate("rest")
+      let origin = try rig.origin { try Representation(body).serve($0, .init(.stall(after: 200_000, gate))) }
+      let larder = try rig.larder(["fills.follow_patience": "60s"])
+      let first = try RawClient(port: larder.port)
+      try first.send(RawClient.request("GET", origin.url("/")))
+      var leading = try first.responseHead()
+      leading.body = try first.read(100_000)
+      let second = try RawClient(port: larder.port)
+      try second.send(RawClient.request("GET", origin.url("/")))
+      var following = try second.responseHead()
+      #expect(leading.cacheStatus.contains("fwd=uri-miss"))
+      #expect(following.cacheStatus.contains("fwd=partial; collapsed"), "\(following.cacheStatus)")
+      gate.open()
+      let checker = BodyChecker(body, from: 0)
+      try second.readBody(of: &following, into: checker.take)
+      #expect(following.end == .clean && checker.mismatch == nil && checker.position == body.size)
+      #expect(origin.requests.count == 1)
+    }
+  }
+
   @Test func whoWaitsForARequestThatFailsSharesTheNext() throws {
     try withRig { rig in
       let gate = rig.gate("failure")

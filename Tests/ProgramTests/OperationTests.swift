@@ -109,6 +109,26 @@ import Testing
     }
   }
 
+  @Test func aResponseThatTheProgramsEndCutsOffIsInTheLog() throws {
+    try withRig { rig in
+      let body = PatternBody(seed: 172, size: 500_000)
+      let gate = rig.gate("never")
+      let origin = try rig.origin { try Representation(body).serve($0, .init(.stall(after: 100_000, gate))) }
+      let larder = try rig.larder()
+      let client = try RawClient(port: larder.port)
+      try client.send(RawClient.request("GET", origin.url("/")))
+      #expect(try client.responseHead().status == 200)
+      _ = try client.read(50_000)
+      try larder.stop(.interrupt)
+      let lines = try larder.accessLog(count: 1)
+      #expect(lines.count == 1)
+      let line = try #require(try JSONSerialization.jsonObject(with: Data(lines[0].utf8)) as? [String: Any])
+      #expect(line["ending"] as? String == "aborted")
+      #expect(line["status"] as? Int == 200)
+      #expect((line["bytes"] as? Int).map { (50_000...100_000).contains($0) } == true, "\(line)")
+    }
+  }
+
   @Test func theCommonLogIsReadableByWhatReadsIt() throws {
     try withRig { rig in
       let origin = try rig.origin { try $0.respond(body: "hello") }

@@ -82,7 +82,7 @@ import Testing
       } catch let error as StoreOpenError {
         switch error {
         case .damagedIndex, .badIndex, .unknownVersion: refused += 1
-        case .unusable, .noSpace, .inUse: Issue.record("\(note): \(error)")
+        case .unusable, .noSpace, .inUse, .absent, .occupied: Issue.record("\(note): \(error)")
         }
         write(bytes, to: path)
         // A number that says another version is not looked behind.
@@ -162,7 +162,7 @@ import Testing
         switch error {
         case .damagedIndex: #expect(error.explanation.contains("larder verify --repair"))
         case .badIndex: #expect(error.explanation.contains("remove the directory"))
-        case .unusable, .noSpace, .inUse, .unknownVersion: Issue.record("cut at \(size): \(error)")
+        case .unusable, .noSpace, .inUse, .absent, .occupied, .unknownVersion: Issue.record("cut at \(size): \(error)")
         }
       }
       #expect(readFile(path)?.count ?? 0 >= size)

@@ -54,4 +54,20 @@ import Testing
     while asked.load(ordering: .relaxed) == 0 { sched_yield() }
     for _ in 0..<2000 { try StoreLock(calls.openNeeded(layout.lock, flags: O_RDWR), layout).release() }
   }
+
+  @Test func aDirectoryWithSomebodysFilesIsNotTaken() async throws {
+    let directory = try Directory()
+    let settings = options(directory)
+    mkdir(settings.directory, 0o755)
+    for name in [".hidden", "lost+found"] { mkdir(settings.directory + "/" + name, 0o755) }
+    let notes = settings.directory + "/notes"
+    close(open(notes, O_CREAT | O_WRONLY, 0o644))
+    #expect(throws: StoreOpenError.occupied(directory: settings.directory, name: "notes")) { try Store.open(settings) }
+    #expect(Set(SystemCalls().names(in: settings.directory)) == [".hidden", "lost+found", "notes"])
+    unlink(notes)
+    try await Store.open(settings).close()
+    // Once it is a cache, it stays one.
+    close(open(notes, O_CREAT | O_WRONLY, 0o644))
+    try await Store.open(settings).close()
+  }
 }

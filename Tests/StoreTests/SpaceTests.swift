@@ -268,4 +268,17 @@ import Testing
     #expect(store.statistics.memoryTierBytes <= 3 << 20)
     await store.close()
   }
+
+  @Test func aStoreThatHasBecomeSmallerMakesRoomWhenItIsOpened() async throws {
+    let directory = try Directory()
+    let first = try Store.open(options(directory, capacity: 64 << 20))
+    for number in 0..<20 { try await first.fill("\(number)", total: 1 << 20, [ByteSpan(0, 1 << 20)]) }
+    await first.close()
+    let store = try Store.open(options(directory, capacity: 8 << 20))
+    await store.sync()
+    let stored = store.statistics.bytesStored
+    #expect(stored <= 8 << 20 && stored >= 4 << 20, "\(stored)")
+    #expect(try await store.entries(for: key("19")).first?.representation.verified(ByteSpan(0, 1 << 20)).totalBytes == 1 << 20)
+    await store.close()
+  }
 }

@@ -61,7 +61,9 @@ extension CachedRequest {
         case .attempt(let attempt): return attempt
         }
       }
-      if case .forwarded(.partial, let code, let stored, _) = status.handling, supply.hasFollowed, !supply.hasFetched {
+      if case .forwarded(.partial, let code, let stored, _) = status.handling, !supply.hasFetched,
+        await isFollowed(selection, entry, supply)
+      {
         status.handling = .forwarded(.partial, status: code, stored: stored, collapsed: true)
       }
     }
@@ -207,6 +209,16 @@ extension CachedRequest {
     for span in selection.spans(total: entry.representation.total) {
       guard let gap = await entry.representation.gaps(in: span, limit: 1).first else { continue }
       return !supply.isOnItsWay(gap.lower)
+    }
+    return false
+  }
+
+  /// Whether what is missing, or was when the request came, is another's to bring.
+  private func isFollowed(_ selection: RangeSelection, _ entry: StoredEntry, _ supply: Supply) async -> Bool {
+    if supply.hasFollowed { return true }
+    for span in selection.spans(total: entry.representation.total) {
+      guard let gap = await entry.representation.gaps(in: span, limit: 1).first else { continue }
+      return supply.isOnItsWay(gap.lower)
     }
     return false
   }

@@ -131,8 +131,14 @@ final class ClientConnection {
     if served > 0 { stream.close() } else { stream.abort() }
   }
 
-  /// Ends the connection, whatever is under way.
-  func abort() { stream.abort() }
+  /// Ends the connection for the loop's end, whatever is under way. The task does not get to its own end any more, so
+  /// the response is accounted for here.
+  func abort() {
+    stream.abort()
+    guard let current else { return }
+    current.record.ending = .aborted
+    current.finish()
+  }
 
   private enum Received {
     case request(RequestHead)

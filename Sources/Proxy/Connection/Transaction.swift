@@ -24,6 +24,7 @@ final class Transaction {
   /// The key that the store was asked for, for Cache-Status.
   var cacheKey: CacheKey?
   private let began = Deadline.now
+  private var isFinished = false
 
   var context: ProxyContext { parts.context }
 
@@ -155,8 +156,10 @@ final class Transaction {
     response.abort()
   }
 
-  /// Hands the record over to whoever counts and logs.
+  /// Hands the record over to whoever counts and logs. Later calls do nothing.
   func finish() {
+    guard !isFinished else { return }
+    isFinished = true
     record.duration = seconds(since: began)
     record.bytes = response.bodyBytes
     record.bytesFromUpstream = min(record.bytesFromUpstream, record.bytes)

@@ -79,7 +79,7 @@ public enum StoreVerifier {
     let layout = Layout(directory: directory)
     let calls = SystemCalls()
     guard let size = calls.size(of: layout.indexData)?.length else {
-      throw .unusable(path: layout.indexData, code: ENOENT)
+      throw .absent(directory: layout.root)
     }
     guard size > 0 else { throw .badIndex(directory: layout.root, reason: "it is empty") }
     var lock: StoreLock?
