@@ -31,6 +31,17 @@ public enum FillOutcome: Sendable {
   /// Nobody read any more and too much was missing; what came is kept.
   case cancelled
 
+  /// What comes of an upstream failure that ends a fill.
+  public init(_ failure: UpstreamError) {
+    self =
+      switch failure {
+      case .silent, .slow: .timedOut(failure)
+      case .cancelled: .cancelled
+      case .unresolvable, .unreachable, .forbidden, .busy, .broken, .closedEarly, .malformed, .unavailable, .unusable:
+        .failed(failure)
+      }
+  }
+
   /// The reason in words.
   public var explanation: String {
     switch self {

@@ -140,6 +140,16 @@ extension FillRunner {
     if let writer, writer.needsDrain { try await writer.drain() }
   }
 
+  /// The writer whose next byte stands at `offset`. One that has stopped in front of what is present, between two gaps
+  /// of a claim, must not go on behind it.
+  private func writer(at offset: UInt64) -> ExtentWriter {
+    if let writer, writer.offset == offset { return writer }
+    retireWriter()
+    let made = representation.writer(at: offset)
+    writer = made
+    return made
+  }
+
   /// The next byte to be written is not the one behind the last: another writer begins there.
   private func retireWriter() {
     if let writer { retired.append(writer) }
@@ -171,8 +181,7 @@ extension FillRunner {
       } else {
         let edge = incoming.bridged.lazy.map(\.lower).filter { $0 > offset }.min() ?? limit
         step = min(rest, min(edge, limit) - offset)
-        let writer = writer ?? representation.writer(at: offset)
-        self.writer = writer
+        let writer = writer(at: offset)
         writer.reservation = reservation
         try writer.write(piece.extracting(taken..<taken + Int(step)))
         position = offset + step

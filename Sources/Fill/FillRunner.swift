@@ -198,9 +198,9 @@ public final class FillRunner {
   private func waitToRetry(after failure: UpstreamError, retryAfter: Double?) async -> FillOutcome? {
     writer?.finish()
     writer = nil
-    guard representation.validator.isStrong else { return Self.outcome(of: failure) }
+    guard representation.validator.isStrong else { return FillOutcome(failure) }
     switch retry.failed(retryAfter: retryAfter, jitter: Double.random(in: 0...1)) {
-    case .giveUp: return Self.outcome(of: failure)
+    case .giveUp: return FillOutcome(failure)
     case .again(let seconds):
       table.counters.resumptions.add()
       table.log.info("\(source.target.absolute): \(failure.explanation); asking again from byte \(position)")
@@ -214,15 +214,6 @@ public final class FillRunner {
     switch claim.advance(to: position) {
     case .run, .pause: return
     case .stop: throw .ended(.cancelled)
-    }
-  }
-
-  private static func outcome(of failure: UpstreamError) -> FillOutcome {
-    switch failure {
-    case .silent, .slow: .timedOut(failure)
-    case .cancelled: .cancelled
-    case .unresolvable, .unreachable, .forbidden, .busy, .broken, .closedEarly, .malformed, .unavailable, .unusable:
-      .failed(failure)
     }
   }
 

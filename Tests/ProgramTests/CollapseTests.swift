@@ -45,15 +45,6 @@ import Testing
     try follow(stage.origin.url("/"), through: stage.larder)
   }
 
-  /// What was sent before has been read by the only worker when it has answered these.
-  private func letWorkerRead(_ larder: LarderProcess) throws {
-    for _ in 0..<20 {
-      let client = try RawClient(port: larder.port)
-      try client.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-      _ = try client.response()
-    }
-  }
-
   @Test("RFC 9211 §2.6: those that wait for another's response head share its response, and say so") func collapsed()
     throws
   {

@@ -101,3 +101,12 @@ func withDisk(_ rig: Rig, megabytes: Int, files: Int? = nil, _ body: (String) th
   defer { _ = try? runTool("umount", ["-l", path]) }
   try body(path)
 }
+
+/// What was sent before has been read by the only worker when it has answered these.
+func letWorkerRead(_ larder: LarderProcess) throws {
+  for _ in 0..<20 {
+    let client = try RawClient(port: larder.port)
+    try client.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+    _ = try client.response()
+  }
+}

@@ -128,7 +128,8 @@ extension CachedRequest {
         return .attempt(.changed)
       }
     } catch {
-      claim.end(.failed(error))
+      // Where it is this client that has left, who has followed asks for itself.
+      claim.end(FillOutcome(error))
       await transaction.fail(error, status: CacheStatus(.forwarded(reason), detail: error.token))
       return .attempt(.answered)
     }
