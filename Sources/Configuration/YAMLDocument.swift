@@ -166,6 +166,7 @@ private struct YAMLReader {
     let words = [state.problem, state.context].compactMap { $0.map { String(cString: $0) } }.joined(separator: " ")
     // A reader error (bad UTF-8) has an offset but no mark.
     let line = max(Int(state.problem_mark.line), Int(state.mark.line)) + 1
-    return YAMLProblem(line: line, found: "what YAML does not allow (\(words.isEmpty ? "unreadable" : words))", expected: "YAML")
+    let reason = words.isEmpty ? "unreadable" : words
+    return YAMLProblem(line: line, found: "what YAML does not allow (\(reason))", expected: "YAML")
   }
 }
