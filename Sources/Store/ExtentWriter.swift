@@ -78,13 +78,6 @@ public final class ExtentWriter {
     }
   }
 
-  /// Moves on over bytes that are present (bridging): ends the open extent.
-  public func skip(to position: UInt64) {
-    precondition(pending.isEmpty, "bytes wait for drain()")
-    precondition(position >= offset, "a writer does not go back")
-    close(at: position)
-  }
-
   /// Hands what `write` kept to the disk threads and waits until readers can see it.
   public func drain() async throws(StoreError) {
     while !pending.isEmpty {
