@@ -228,7 +228,7 @@ final class KeyTable: Sendable {
   /// Notes that the index has nothing under a key any more, unless something was stored meanwhile.
   func forget(_ hash: KeyHash) {
     withShard(hash) { shard in
-      if let state = shard.states[hash], !state.entries.isEmpty || !state.isLoaded { return }
+      if let state = shard.states[hash], !state.entries.isEmpty { return }
       shard.fingerprints.remove(hash.high)
     }
   }

@@ -278,6 +278,9 @@ import Testing
     await store.sync()
     let stored = store.statistics.bytesStored
     #expect(stored <= 8 << 20 && stored >= 4 << 20, "\(stored)")
+    var left = 0
+    for number in 0..<20 where !(await store.entries(for: key("\(number)")).isEmpty) { left += 1 }
+    #expect(left > 0 && store.statistics.objects == left)
     let last = try #require(await store.entries(for: key("19")).first).representation
     #expect(try await last.verified(ByteSpan(0, 1 << 20)).totalBytes == 1 << 20)
     await store.close()
