@@ -194,6 +194,25 @@ import Testing
     }
   }
 
+  /// Where what is stored cannot be completed the client's own request is relayed, but not an answer that lies.
+  @Test(arguments: ["bytes 250000-350000/1000000", "bytes 0-99999/1000000", nil])
+  func aPartThatIsNotWhatWasAskedIsNotRelayedEither(_ contentRange: String?) throws {
+    try withRig { rig in
+      let origin = try rig.origin { exchange in
+        guard exchange.index > 0 else { return try Representation(Self.body).serve(exchange) }
+        try exchange.head(
+          "206 Partial Content",
+          [("ETag", "\"v1\""), ("Content-Length", "50000")] + (contentRange.map { [("Content-Range", $0)] } ?? []))
+        try exchange.body(Self.body.bytes(250_000..<300_000))
+      }
+      let larder = try rig.larder(["fills.attempts": "1"])
+      _ = try RawClient.fetch(origin.url("/"), [("Range", "bytes=0-99999")], through: larder.port)
+      let range = [("Range", "bytes=300000-399999")]
+      let response = try RawClient.fetch(origin.url("/"), range, through: larder.port)
+      #expect(response.status == 502 && response.cacheStatus.contains("detail="), "\(response.head)")
+    }
+  }
+
   @Test func aShorterBodyThanTheLengthPromisedIsNeverAHit() throws {
     try withRig { rig in
       let origin = try rig.origin { exchange in

@@ -4,8 +4,10 @@ import CachePolicy
 import Configuration
 import Diagnostics
 import EventLoop
+import Fill
 import HTTPMessage
 import HTTPWire
+import Spans
 import Store
 import Upstream
 
@@ -69,11 +71,19 @@ struct Pass {
     // Before the client learns of it: what it asks next is not answered from what was.
     invalidate(after: head)
     let context = transaction.context
+    func answer(to asked: RequestHead) -> OriginAnswer {
+      OriginAnswer(
+        exchange: exchange, head: head, asked: asked, requestTime: requestTime, responseTime: context.now)
+    }
+    // A part that is not what was asked is no better for not being stored.
+    if forwarded.method == .get, head.status == 206, let fault = answer(to: forwarded.head).fault() {
+      context.fills.counters.wrongAnswers.add()
+      exchange.abandon()
+      return await fail(.unusable(Origin(forwarded.target), reason: fault.rawValue))
+    }
     if answersLaterGet(head, to: forwarded.method, target: forwarded.target, rules: context.rules) {
       let asked = forwarded.asGet
-      let answer = OriginAnswer(
-        exchange: exchange, head: head, asked: asked.head, requestTime: requestTime, responseTime: context.now)
-      return await CachedRequest(transaction, asked).keep(answer)
+      return await CachedRequest(transaction, asked).keep(answer(to: asked.head))
     }
     await Relay(transaction, exchange: exchange, acceptsTrailers: forwarded.acceptsTrailers)
       .run(head, status: .passed(reason))
