@@ -28,7 +28,8 @@ public final class Claim: Sendable {
     self.traffic = traffic
     self.span = span
     id = state.makeID()
-    state.claims[id] = Traffic.ClaimState(span: span, position: span.lower, isResumable: isResumable)
+    state.claims[id] = Traffic.ClaimState(
+      span: span, position: span.lower, held: span.lower, isResumable: isResumable)
   }
 
   deinit { end(.cancelled) }
@@ -51,6 +52,19 @@ public final class Claim: Sendable {
       return state.cut(id, at: upper)
     }
     for waiter in ready { waiter.continuation.resume(returning: .ended(.complete)) }
+  }
+
+  /// Takes the bytes before `end` to write them, as far as they are the claim's still: nobody takes these over from now
+  /// on. Others may have cut the claim since its end was looked at.
+  ///
+  /// - Returns: where the bytes end that may be written.
+  func hold(upTo end: UInt64) -> UInt64 {
+    traffic.state.withLock { state in
+      guard let claim = state.claims[id] else { return span.lower }
+      let held = min(end, claim.span.upper)
+      state.claims[id]?.held = max(claim.held, held)
+      return held
+    }
   }
 
   /// Everything before `position` is in the store: wakes who waited for it, and tells how to go on.

@@ -165,6 +165,7 @@ extension FillRunner {
   private func store(
     _ piece: RawSpan, from incoming: inout OpenedExchange, upTo limit: UInt64
   ) throws(StoreError) {
+    let limit = min(limit, claim.hold(upTo: incoming.offset.saturatingAdd(UInt64(piece.byteCount))))
     var taken = 0
     while taken < piece.byteCount {
       let rest = UInt64(piece.byteCount - taken)

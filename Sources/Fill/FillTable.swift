@@ -71,9 +71,10 @@ public final class FillTable: Sendable {
       if let known = table[representation.id]?.traffic { return known }
       let traffic = Traffic(limits: limits) { [weak representation] from, to in
         guard let representation else { return (.max, 0) }
-        guard let total = representation.total, total > 0 else { return (to == .max ? .max : to - from, 0) }
+        guard let total = representation.total, total > 0 else { return (to == .max ? .max : to - min(from, to), 0) }
         let missing = total - min(total, representation.presentBytes)
-        return (min(missing, min(to, total) - min(from, total)), 1 - Double(missing) / Double(total))
+        let end = min(to, total)
+        return (min(missing, end - min(from, end)), 1 - Double(missing) / Double(total))
       }
       table[representation.id] = WeakTraffic(traffic: traffic)
       // Dead entries are swept when the table has doubled, so that a look-up stays cheap.

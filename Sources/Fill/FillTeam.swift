@@ -157,7 +157,7 @@ final class FillTeam {
     isGrowing = true
     defer { isGrowing = false }
     if shared == nil {
-      let rest = ByteSpan(member.position, member.claim.upper)
+      let rest = ByteSpan(member.position, max(member.position, member.claim.upper))
       shared = (member.position, rest.upper)
       member.claim.shorten(to: piece(of: rest).upper)
     }

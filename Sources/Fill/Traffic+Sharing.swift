@@ -21,12 +21,12 @@ extension Traffic {
     let (claim, ready) = state.withLock { state -> (Claim?, [Waiter]) in
       var slowest: (id: UInt64, seconds: Double)?
       for (id, claim) in state.claims where claim.isResumable && claim.rate > 0 && claim.span.upper != .max {
-        let left = claim.span.upper - min(claim.position, claim.span.upper)
+        let left = claim.span.upper - min(claim.reached, claim.span.upper)
         guard left >= 2 * Splitting.grain, Double(left) / claim.rate > (slowest?.seconds ?? seconds) else { continue }
         slowest = (id, Double(left) / claim.rate)
       }
       guard let id = slowest?.id, let old = state.claims[id] else { return (nil, []) }
-      let middle = ((old.position + (old.span.upper - old.position) / 2) / Splitting.grain + 1) * Splitting.grain
+      let middle = ((old.reached + (old.span.upper - old.reached) / 2) / Splitting.grain + 1) * Splitting.grain
       guard middle < old.span.upper else { return (nil, []) }
       let ready = state.cut(id, at: middle)
       let claim = Claim(traffic: self, adding: ByteSpan(middle, old.span.upper), isResumable: true, to: &state)

@@ -61,7 +61,10 @@ public final class Traffic: Sendable {
 
   struct ClaimState {
     var span: ByteSpan
+    /// Everything before it is in the store.
     var position: UInt64
+    /// The bytes before it are being written, or are: they are not taken over any more.
+    var held: UInt64
     /// Whether the fill may stop reading upstream: only where the rest can be asked for again.
     var isResumable: Bool
     /// How fast it is being brought, in bytes per second; 0 while that is not known.
@@ -69,6 +72,9 @@ public final class Traffic: Sendable {
     var waiters: [Waiter] = []
     var paused: UnsafeContinuation<Void, Never>?
     var stop: (@Sendable () -> Void)?
+
+    /// From here on others may take it over.
+    var reached: UInt64 { max(position, held) }
   }
 
   struct State {
@@ -159,7 +165,7 @@ public final class Traffic: Sendable {
       var upper = upper
       var ready: [Waiter] = []
       if let (id, claim) = state.claims.first(where: { $0.value.span.contains(position) }) {
-        guard takingOver, claim.isResumable, claim.position < position else {
+        guard takingOver, claim.isResumable, claim.position < position, claim.reached <= position else {
           return (.follow(FollowedClaim(id: id)), [])
         }
         upper = min(upper, claim.span.upper)

@@ -63,6 +63,8 @@ public final class ExtentWriter {
   /// Where it throws (`noSpace`, `readOnly`, `io`; `absent` when the representation is gone), what was written before
   /// stays and `offset` is behind the last byte of it.
   public func write(_ bytes: RawSpan) throws(StoreError) {
+    // What was free the last time may have been brought by another writer since.
+    freeUpTo = min(freeUpTo, offset)
     var taken = 0
     while taken < bytes.byteCount {
       let rest = bytes.extracting(taken..<bytes.byteCount)
@@ -111,6 +113,7 @@ public final class ExtentWriter {
 
   /// Notes bytes that a disk thread wrote to the file. What became present meanwhile had the same value.
   private func recordWritten(_ bytes: [UInt8]) throws(StoreError) {
+    freeUpTo = min(freeUpTo, offset)
     var taken = 0
     while taken < bytes.count {
       if offset >= freeUpTo, let skipped = try findFree(bytes.count - taken) {

@@ -50,6 +50,21 @@ import Testing
     #expect(whole.upper == 700)
   }
 
+  @Test func whatIsBeingWrittenIsNotTakenOver() throws {
+    let traffic = traffic()
+    let whole = try lead(traffic.claim(at: 0, upTo: 1_000, isResumable: true))
+    #expect(whole.hold(upTo: 800) == 800)
+    guard case .follow = traffic.claim(at: 700, upTo: 900, isResumable: true, takingOver: true) else {
+      Issue.record("two fills write byte 700")
+      return
+    }
+    let seek = try lead(traffic.claim(at: 800, upTo: 900, isResumable: true, takingOver: true))
+    #expect(seek.span == ByteSpan(800, 900))
+    #expect(whole.hold(upTo: 850) == 800, "the end that it has now")
+    whole.end(.cancelled)
+    #expect(whole.hold(upTo: 850) == 0, "nothing is its own any more")
+  }
+
   @Test func aClaimThatCannotBeAskedForAgainIsNotTakenOver() throws {
     let traffic = traffic()
     let whole = try lead(traffic.claim(at: 0, upTo: .max, isResumable: false))

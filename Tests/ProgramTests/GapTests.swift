@@ -76,4 +76,43 @@ import Testing
       gate.open()
     }
   }
+
+  /// A fill waits for its origin while another client takes over what lies ahead of it; then more comes at once than what
+  /// is left to it. What it wrote beyond that was there twice, counted twice, and holes were taken for filled.
+  @Test(arguments: [false, true]) func aFillWhoseEndWasTakenOverMeanwhileStopsThere(_ leaves: Bool) throws {
+    try withRig { rig in
+      let burst = rig.gate("more than is left to it")
+      let rest = rig.gate("rest")
+      let resource = Representation(Self.body)
+      let origin = try rig.origin { exchange in
+        guard exchange.index == 0 else { return try resource.serve(exchange) }
+        try resource.serve(
+          exchange,
+          .init(
+            .by { exchange, _ in
+              try exchange.body(Self.body.bytes(0..<120_000))
+              try burst.pass()
+              try exchange.body(Self.body.bytes(120_000..<180_000))
+              try rest.pass()
+            }))
+      }
+      let settings = ["workers": "1", "fills.follow_patience": "100ms", "fills.connections_per_object": "1"]
+      let larder = try rig.larder(settings)
+      let first = try RawClient(port: larder.port)
+      try first.send(RawClient.request("GET", origin.url("/")))
+      #expect(try first.responseHead().status == 200)
+      let begun = try first.read(120_000)
+      if leaves { first.reset() }
+      try expect(try ask(origin, larder, 150_000..<1_470_000), 150_000..<1_470_000)
+      burst.open()
+      if !leaves {
+        #expect(Self.body.firstMismatch(begun + (try first.read(Self.body.size - begun.count)), at: 0) == nil)
+      }
+      try expect(try ask(origin, larder, 0..<1_500_000), 0..<1_500_000)
+      rest.open()
+      try larder.stop()
+      let verdict = try LarderProcess.run(["verify", "--cache-dir", larder.folders.cache])
+      #expect(verdict.outputText.contains(" 1500000 bytes: 0 bad extents"), "\(verdict)")
+    }
+  }
 }
