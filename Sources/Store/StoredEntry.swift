@@ -26,11 +26,11 @@ public final class StoredEntry: Sendable {
     variant = ResponseRecord.variant(of: response)
     var shared = response.fields
     for name: FieldName in [.age, .contentLength, .transferEncoding, .connection] { shared.remove(name) }
-    if response.status == 200, representation.validator.isStrong, !shared.contains(.acceptRanges) {
-      shared.append(.acceptRanges, "bytes")
-    }
-    lines = shared.serialized
+    let addsRanges = response.status == 200 && representation.validator.isStrong && !shared.contains(.acceptRanges)
+    lines = addsRanges ? shared.serialized + Self.acceptRanges.serialized : shared.serialized
   }
+
+  private static let acceptRanges: Fields = [.acceptRanges: "bytes"]
 
   /// What it says of its own reuse, by the rules of the first who asks: a process has one set of them.
   public func terms(_ rules: CacheRules) -> ReuseTerms {
