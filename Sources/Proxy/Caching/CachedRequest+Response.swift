@@ -195,32 +195,28 @@ extension CachedRequest {
   }
 
   func isAnythingMissing(of selection: RangeSelection, _ entry: StoredEntry) async -> Bool {
-    let total = entry.representation.total
     if entry.representation.isComplete { return false }
-    for span in selection.spans(total: total) where !(await entry.representation.gaps(in: span, limit: 1).isEmpty) {
-      return true
-    }
-    return total == nil
+    let endIsKnown = entry.representation.total != nil
+    return await firstGap(in: selection, of: entry) != nil || !endIsKnown
   }
 
   /// Whether what is missing can neither be asked for under a strong validator nor is on its way.
   private func isLost(_ selection: RangeSelection, _ entry: StoredEntry, _ supply: Supply) async -> Bool {
     guard !entry.representation.validator.isStrong else { return false }
-    for span in selection.spans(total: entry.representation.total) {
-      guard let gap = await entry.representation.gaps(in: span, limit: 1).first else { continue }
-      return !supply.isOnItsWay(gap.lower)
-    }
-    return false
+    return await firstGap(in: selection, of: entry).map { !supply.isOnItsWay($0.lower) } ?? false
   }
 
   /// Whether what is missing, or was when the request came, is another's to bring.
   private func isFollowed(_ selection: RangeSelection, _ entry: StoredEntry, _ supply: Supply) async -> Bool {
     if supply.hasFollowed { return true }
+    return await firstGap(in: selection, of: entry).map { supply.isOnItsWay($0.lower) } ?? false
+  }
+
+  private func firstGap(in selection: RangeSelection, of entry: StoredEntry) async -> ByteSpan? {
     for span in selection.spans(total: entry.representation.total) {
-      guard let gap = await entry.representation.gaps(in: span, limit: 1).first else { continue }
-      return supply.isOnItsWay(gap.lower)
+      if let gap = await entry.representation.gaps(in: span, limit: 1).first { return gap }
     }
-    return false
+    return nil
   }
 
   private func sendPart(
