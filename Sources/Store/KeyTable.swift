@@ -2,23 +2,6 @@
 import CachePolicy
 import Synchronization
 
-/// What is known of one key. Whatever has not been committed is always here, so that the index is never asked for it.
-struct KeyState {
-  /// The entry of a variant; nil where it was removed and the index may still have it.
-  var variants: [UInt64: StoredEntry?] = [:]
-  let key: CacheKey
-  /// Whether the variants are all there are.
-  var isLoaded: Bool
-  /// The commit that brings the last change to the disk; `.max` before one is known.
-  var dirtyGeneration: UInt64 = 0
-  /// While not loaded: what the index has of representations with smaller numbers has been removed.
-  var removedBelow: UInt64 = 0
-  var wasUsed = true
-  var cost = 0
-
-  var entries: [StoredEntry] { variants.values.compactMap { $0 } }
-}
-
 /// A change of a key that has not been made durable.
 struct KeyChange: Hashable {
   let hash: KeyHash
@@ -65,10 +48,7 @@ final class KeyTable: Sendable {
   func lookup(_ key: CacheKey, _ hash: KeyHash) -> Lookup {
     withShard(hash) { shard in
       if let index = shard.states.index(forKey: hash) {
-        shard.states.values[index].wasUsed = true
-        let state = shard.states.values[index]
-        if state.isLoaded { return .known(state.key == key ? state.entries : []) }
-        return .onDisk
+        return shard.states.values[index].use(for: key).map { .known($0) } ?? .onDisk
       }
       if isWarm.load(ordering: .acquiring), !shard.fingerprints.contains(hash.high) { return .known([]) }
       return .onDisk
@@ -83,23 +63,22 @@ final class KeyTable: Sendable {
       guard state.key == key else { return ([], Replaced()) }
       var removed = Replaced()
       if !state.isLoaded {
-        for entry in found where state.variants.index(forKey: entry.variant) == nil {
+        for entry in found where !state.knows(entry.variant) {
           if entry.representation.id < state.removedBelow {
             removed.entries.append(entry)
-            state.variants[entry.variant] = .some(nil)
+            state.bury(entry.variant)
             state.dirtyGeneration = .max
             shard.changes.insert(KeyChange(hash: hash, variant: entry.variant))
           } else {
-            state.variants[entry.variant] = .some(entry)
+            state.put(entry)
           }
         }
         state.isLoaded = true
         if state.removedBelow > 0 {
           // What kept it from being forgotten is done once these are written (again).
           state.removedBelow = 0
-          let buried = state.variants.filter { $0.value == nil }.keys
-          for variant in buried { shard.changes.insert(KeyChange(hash: hash, variant: variant)) }
-          if buried.isEmpty { state.dirtyGeneration = 0 }
+          for variant in state.buried { shard.changes.insert(KeyChange(hash: hash, variant: variant)) }
+          if state.buried.isEmpty { state.dirtyGeneration = 0 }
         }
       }
       keep(state, hash, &shard)
@@ -117,7 +96,7 @@ final class KeyTable: Sendable {
       var removed = Replaced()
       for entry in state.entries {
         removed.entries.append(entry)
-        state.variants[entry.variant] = .some(nil)
+        state.bury(entry.variant)
         shard.changes.insert(KeyChange(hash: hash, variant: entry.variant))
       }
       if !state.isLoaded { state.removedBelow = limit }
@@ -141,13 +120,16 @@ final class KeyTable: Sendable {
       if state.key != entry.key {
         // Another key with the same 128 bits: it makes way.
         replaced.entries = state.entries
-        for variant in state.variants.keys { shard.changes.insert(KeyChange(hash: hash, variant: variant)) }
-        let variants = state.variants.mapValues { _ in StoredEntry?.none }
-        state = KeyState(variants: variants, key: entry.key, isLoaded: false)
-      } else if let old = state.variants[entry.variant] ?? nil {
+        let variants = state.variants
+        state = KeyState(key: entry.key, isLoaded: false)
+        for variant in variants {
+          shard.changes.insert(KeyChange(hash: hash, variant: variant))
+          state.bury(variant)
+        }
+      } else if let old = state.entry(entry.variant) {
         replaced.entries = [old]
       }
-      state.variants[entry.variant] = .some(entry)
+      state.put(entry)
       change(&state, KeyChange(hash: hash, variant: entry.variant), &shard)
       shard.fingerprints.insert(hash.high)
       return replaced
@@ -161,7 +143,7 @@ final class KeyTable: Sendable {
       var replaced = Replaced()
       for entry in state.entries where isRemoved(entry) {
         replaced.entries.append(entry)
-        state.variants[entry.variant] = .some(nil)
+        state.bury(entry.variant)
         change(&state, KeyChange(hash: hash, variant: entry.variant), &shard)
       }
       return replaced
@@ -171,13 +153,13 @@ final class KeyTable: Sendable {
   /// Whether a response of the key that is in memory has this representation.
   func refers(_ hash: KeyHash, to representation: Representation) -> Bool {
     withShard(hash) { shard in
-      shard.states[hash]?.variants.values.contains { $0?.representation === representation } ?? false
+      shard.states[hash]?.entries.contains { $0.representation === representation } ?? false
     }
   }
 
   /// Whether memory knows what is, or will be, in a key's row of the index.
   func overrides(_ hash: KeyHash, variant: UInt64) -> Bool {
-    withShard(hash) { $0.states[hash]?.variants[variant] != nil }
+    withShard(hash) { $0.states[hash]?.knows(variant) ?? false }
   }
 
   /// Notes that a variant the index has is to go, whether it is in memory or not.
@@ -185,9 +167,9 @@ final class KeyTable: Sendable {
     withShard(hash) { shard in
       var state = shard.states[hash] ?? KeyState(key: key, isLoaded: false)
       guard state.key == key else { return nil }
-      let present = state.variants[variant] ?? nil
+      let present = state.entry(variant)
       if let present, !isRemoved(present) { return nil }
-      state.variants[variant] = .some(nil)
+      state.bury(variant)
       change(&state, KeyChange(hash: hash, variant: variant), &shard)
       return present
     }
@@ -205,7 +187,7 @@ final class KeyTable: Sendable {
           if shard.states.values[index].isLoaded || shard.states.values[index].removedBelow == 0 {
             shard.states.values[index].dirtyGeneration = generation
           }
-          return (change, shard.states.values[index].variants[change.variant] ?? nil)
+          return (change, shard.states.values[index].entry(change.variant))
         }
       }
       taken += part
