@@ -4,7 +4,7 @@ import Configuration
 import EventLoop
 
 /// The access rules of the settings, ready to be asked.
-struct AccessRules: Sendable {
+final class AccessRules: Sendable {
   private let clientNetworks: [AddressBlock]
   private let deniedNetworks: [AddressBlock]
   private let connectPorts: Set<UInt16>

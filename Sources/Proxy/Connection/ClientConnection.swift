@@ -12,6 +12,8 @@ final class ClientConnection {
   let stream: ByteStream
   let parts: WorkerParts
   private var parser: RequestHeadParser
+  /// Why the client may not use the proxy, which each of its requests is told; nil where it may.
+  private let refusal: String?
   private var isIdle = true
   private var served = 0
   private var current: Transaction?
@@ -31,6 +33,7 @@ final class ClientConnection {
     self.address = address
     self.parts = parts
     stream.leastSendRate = Double(parts.context.settings.clients.minimumRate)
+    refusal = parts.context.access.refusal(ofClient: stream.peer)
     parser = RequestHeadParser(limits: parts.context.settings.headLimits)
   }
 
@@ -82,7 +85,7 @@ final class ClientConnection {
       } else if parts.context.isDraining {
         transaction.response.closesAfterwards()
       }
-      await RequestHandler(transaction).run()
+      await RequestHandler(transaction, refusal: refusal).run()
       transaction.finish()
       switch transaction.disposition {
       case .keepOpen:

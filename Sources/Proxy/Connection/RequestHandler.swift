@@ -10,8 +10,13 @@ import Upstream
 /// Routes one request to what answers it. Bound to its worker's loop.
 struct RequestHandler {
   private let transaction: Transaction
+  /// Why the client may not use the proxy; nil where it may.
+  private let refusal: String?
 
-  init(_ transaction: Transaction) { self.transaction = transaction }
+  init(_ transaction: Transaction, refusal: String?) {
+    self.transaction = transaction
+    self.refusal = refusal
+  }
 
   private enum Route {
     case page(ErrorPage)
@@ -58,7 +63,7 @@ struct RequestHandler {
       context.counters.malformedRequests.add()
       return .last(ErrorPage(status: error.status, reason: error.explanation))
     }
-    if let refusal = context.access.refusal(ofClient: transaction.stream.peer) { return forbid(refusal) }
+    if let refusal { return forbid(refusal) }
     guard !context.isOwnVia(request.fields) else {
       return .page(
         ErrorPage(status: 508, reason: "the request has come through this proxy before: its way is a loop"))
