@@ -13,10 +13,12 @@ import Upstream
 /// One request for which the store is asked. Bound to its worker's loop.
 final class CachedRequest {
   let transaction: Transaction
-  let forwarded: ForwardedRequest
+  private let target: TargetURI
+  /// The request as it goes upstream; made when something does.
+  private(set) lazy var forwarded = ForwardedRequest(transaction, to: target)
   let key: CacheKey
   /// What fills ask upstream with; made when the first one is begun.
-  private(set) lazy var source = FillSource(target: forwarded.target, fields: forwarded.fields)
+  private(set) lazy var source = FillSource(target: target, fields: forwarded.fields)
   /// While this request is on its way for a response head: others wait for that. Letting go of it ends the wait.
   var lead: Collapser.Lead?
   /// Whether this request has waited for another's response head already: it waits once only.
@@ -43,11 +45,17 @@ final class CachedRequest {
   /// The `collapsed` parameter of a response that this request had to fetch itself (RFC 9211 §2.6).
   var waitedInVain: Bool? { waitedFor == nil ? nil : false }
 
-  init(_ transaction: Transaction, _ forwarded: ForwardedRequest) {
+  init(_ transaction: Transaction, to target: TargetURI) {
     self.transaction = transaction
-    self.forwarded = forwarded
-    key = CacheKey(forwarded.target)
+    self.target = target
+    key = CacheKey(target)
     transaction.cacheKey = key
+  }
+
+  /// For a request that goes upstream in another form than the client's.
+  convenience init(_ transaction: Transaction, _ forwarded: ForwardedRequest) {
+    self.init(transaction, to: forwarded.target)
+    self.forwarded = forwarded
   }
 
   /// How one attempt ended.

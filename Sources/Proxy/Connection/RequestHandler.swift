@@ -85,20 +85,22 @@ struct RequestHandler {
         ErrorPage(status: 501, reason: "https:// addresses are reached with CONNECT, not with a plain request"))
     }
     guard ForwardedRequest.maxForwards(of: request) != 0 else { return .lastHop }
-    let forwarded = ForwardedRequest(transaction, to: target)
     if let range = request.fields.first(.range),
       range.bytes.count(where: { $0 == UInt8(ascii: ",") }) >= transaction.context.settings.limits.ranges
     {
       transaction.context.counters.limits.add(.ranges)
     }
-    if forwarded.upgrade != nil { return .pass(Pass(transaction, forwarded, reason: .upgrade)) }
-    guard request.method == .get || request.method == .head else {
-      return .pass(Pass(transaction, forwarded, reason: .method))
+    if request.fields.contains(.upgrade) {
+      let forwarded = ForwardedRequest(transaction, to: target)
+      if forwarded.upgrade != nil { return .pass(Pass(transaction, forwarded, reason: .upgrade)) }
     }
-    guard transaction.body?.isComplete ?? true else {
-      return .pass(Pass(transaction, forwarded, reason: .requestBody))
-    }
-    return .cached(CachedRequest(transaction, forwarded))
+    guard request.method == .get || request.method == .head else { return pass(to: target, .method) }
+    guard transaction.body?.isComplete ?? true else { return pass(to: target, .requestBody) }
+    return .cached(CachedRequest(transaction, to: target))
+  }
+
+  private func pass(to target: TargetURI, _ reason: PassReason) -> Route {
+    .pass(Pass(transaction, ForwardedRequest(transaction, to: target), reason: reason))
   }
 
   private func forbid(_ reason: String) -> Route {
