@@ -36,6 +36,17 @@ public enum RangeField: Hashable, Sendable {
     return parse(value, limit: limit)
   }
 
+  /// The range of a Range field that asks plainly for one; nil for anything else, of which `parse` knows more. Most
+  /// requests for a part are of this kind.
+  public static func single(_ fields: Fields) -> ByteRange? {
+    guard fields.count(of: .range) == 1, let value = fields.first(.range) else { return nil }
+    return value.bytes.withBytes { text -> ByteRange? in
+      var place = 0
+      guard takeUnit(text, &place), let range = range(text, &place), place == text.byteCount else { return nil }
+      return range
+    }
+  }
+
   /// The same for one value.
   public static func parse(_ value: FieldValue, limit: Int) -> RangeField {
     value.bytes.withBytes { parse($0, limit: limit) }
@@ -44,10 +55,7 @@ public enum RangeField: Hashable, Sendable {
   private static func parse(_ text: RawSpan, limit: Int) -> RangeField {
     let count = text.byteCount
     var place = 0
-    for byte in "bytes=".utf8 {
-      guard place < count, ASCII.lowercased(text.byte(at: place)) == byte else { return .ignored }
-      place += 1
-    }
+    guard takeUnit(text, &place) else { return .ignored }
     var ranges: [ByteRange] = []
     while place < count {
       // RFC 9110 §5.6.1.2: empty members of a list are ignored.
@@ -61,6 +69,14 @@ public enum RangeField: Hashable, Sendable {
       guard place == count || text.byte(at: place) == ASCII.comma else { return .ignored }
     }
     return ranges.isEmpty ? .ignored : .bytes(ranges)
+  }
+
+  private static func takeUnit(_ text: RawSpan, _ place: inout Int) -> Bool {
+    for byte in "bytes=".utf8 {
+      guard place < text.byteCount, ASCII.lowercased(text.byte(at: place)) == byte else { return false }
+      place += 1
+    }
+    return true
   }
 
   private static func range(_ text: RawSpan, _ place: inout Int) -> ByteRange? {

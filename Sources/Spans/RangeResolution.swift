@@ -38,30 +38,29 @@ public enum RangeResolution: Equatable, Sendable {
   ) -> RangeResolution {
     guard !ranges.isEmpty else { return .whole }
     guard ranges.count <= limits.count else { return .refused }
-    var spans: [ByteSpan] = []
-    var isSatisfiable = false
-    for range in ranges {
-      switch range {
-      case .bounded(let first, let last):
-        guard first <= last, first < total else { continue }
-        spans.append(ByteSpan(first, last < total ? last + 1 : total))
-      case .from(let first):
-        guard first < total else { continue }
-        spans.append(ByteSpan(first, total))
-      case .suffix(let count):
-        guard count > 0 else { continue }
-        // §14.1.2: of a representation of length zero a suffix is the only satisfiable form, and no Content-Range
-        // can name it, so the whole (nothing) is the answer.
-        isSatisfiable = true
-        guard total > 0 else { continue }
-        spans.append(ByteSpan(total - min(count, total), total))
-      }
+    let spans = ranges.compactMap { span(of: $0, total: total) }
+    guard !spans.isEmpty else {
+      // §14.1.2: of a representation of length zero a suffix is the only satisfiable form, and no Content-Range
+      // can name it, so the whole (nothing) is the answer.
+      let isSatisfiable = ranges.contains { if case .suffix(let count) = $0 { count > 0 } else { false } }
+      return isSatisfiable ? .whole : .unsatisfiable
     }
-    guard !spans.isEmpty else { return isSatisfiable ? .whole : .unsatisfiable }
     // One range alone cannot be silly.
     guard spans.count > 1 else { return .spans(spans) }
     guard descents(spans) <= limits.descents, deepestOverlap(spans) <= limits.overlap else { return .refused }
     return .spans(spans)
+  }
+
+  /// What one range comes to, cut at the last byte; nil where that is nothing.
+  public static func span(of range: ByteRange, total: UInt64) -> ByteSpan? {
+    switch range {
+    case .bounded(let first, let last):
+      first <= last && first < total ? ByteSpan(first, last < total ? last + 1 : total) : nil
+    case .from(let first):
+      first < total ? ByteSpan(first, total) : nil
+    case .suffix(let count):
+      count > 0 && total > 0 ? ByteSpan(total - min(count, total), total) : nil
+    }
   }
 
   private static func descents(_ spans: [ByteSpan]) -> Int {

@@ -24,6 +24,12 @@ enum RangeSelection: Equatable {
   ) -> RangeSelection {
     // RFC 9110 §14.2: Range is for GET, and only where the answer without it would be 200.
     guard request.method == .get, response.status == 200, request.fields.contains(.range) else { return .whole }
+    let single = RangeField.single(request.fields)
+    if let total, let single, let span = RangeResolution.span(of: single, total: total),
+      !request.fields.contains(.ifRange)
+    {
+      return .part(span)
+    }
     guard case .bytes(let ranges) = RangeField.parse(request.fields, limit: limit) else { return .whole }
     switch evaluateIfRange(of: request, against: response, now: now) {
     case .mismatch: return .whole
