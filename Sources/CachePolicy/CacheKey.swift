@@ -19,9 +19,9 @@ public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
     }
     var octets: [UInt8] = []
     octets.reserveCapacity(target.authority.utf8.count + target.pathAndQuery.utf8.count + 8)
-    octets.append(contentsOf: target.scheme.rawValue.utf8)
-    octets.append(contentsOf: "://".utf8)
-    octets.append(contentsOf: target.authority.utf8)
+    octets.append(target.scheme.rawValue)
+    octets.append("://")
+    octets.append(target.authority)
     CacheKey.append(normalised: target.pathAndQuery, to: &octets)
     text = String(decoding: octets, as: UTF8.self)
   }

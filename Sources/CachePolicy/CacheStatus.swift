@@ -56,40 +56,52 @@ public struct CacheStatus: Equatable, Sendable {
     self.detail = detail
   }
 
-  /// Without the next hop's status where it is the one that is sent (§2.3).
-  public func sent(as status: Int) -> CacheStatus {
-    guard case .forwarded(let reason, .some(status), let stored, let collapsed) = handling else { return self }
-    var result = self
-    result.handling = .forwarded(reason, status: nil, stored: stored, collapsed: collapsed)
-    return result
-  }
-
   /// The member, with the name of this cache.
   public func fieldValue(cache name: CacheName) -> FieldValue {
-    var text = StructuredText(name.spelled)
+    FieldValue(checked: [UInt8](capacity: most(cache: name)) { write(to: &$0, cache: name) }[...])
+  }
+
+  /// The most octets that the member takes.
+  package func most(cache name: CacheName) -> Int {
+    name.spelled.count + 160 + 2 * ((key?.utf8.count ?? 0) + (detail?.utf8.count ?? 0))
+  }
+
+  /// Adds the member to octets, in the form of a field value: visible ASCII and single spaces only.
+  ///
+  /// - Parameter sent: the status that is sent: the next hop's is told only where it differs (§2.3).
+  package func write(to output: inout OutputSpan<UInt8>, cache name: CacheName, sent: Int? = nil) {
+    output.append(name.spelled.span.bytes)
     switch handling {
     case .local:
       break
     case .hit:
-      text.append("; hit")
+      output.append("; hit")
     case .forwarded(let reason, let status, let stored, let collapsed):
-      text.append("; fwd=")
-      text.append(reason.rawValue)
-      if let status { text.append("; fwd-status=", status) }
-      if let collapsed { text.append(collapsed ? "; collapsed" : "; collapsed=?0") }
-      if stored { text.append("; stored") }
+      output.append("; fwd=")
+      output.append(text: reason.rawValue)
+      if let status, status != sent {
+        output.append("; fwd-status=")
+        output.append(decimal: status)
+      }
+      switch collapsed {
+      case true: output.append("; collapsed")
+      case false: output.append("; collapsed=?0")
+      case nil: break
+      }
+      if stored { output.append("; stored") }
     }
-    if let ttl { text.append("; ttl=", ttl) }
+    if let ttl {
+      output.append("; ttl=")
+      output.append(decimal: ttl)
+    }
     if let key {
-      text.append("; key=")
-      text.appendString(key)
+      output.append("; key=")
+      output.append(string: key)
     }
     if let detail {
-      text.append("; detail=")
-      text.appendTokenOrString(detail)
+      output.append("; detail=")
+      output.append(tokenOrString: detail)
     }
-    // Structured text is visible ASCII and single spaces only: it is always a field value.
-    return FieldValue(checked: text.bytes[...])
   }
 }
 
@@ -98,40 +110,24 @@ public struct CacheName: Sendable {
   fileprivate let spelled: [UInt8]
 
   public init(_ name: String) {
-    var text = StructuredText([])
-    text.appendTokenOrString(name)
-    spelled = text.bytes
+    spelled = [UInt8](capacity: 2 + 2 * name.utf8.count) { $0.append(tokenOrString: name) }
   }
 }
 
-/// Parameters of structured fields (RFC 8941 §4.1), written straight to octets: every response has one of these.
-private struct StructuredText {
-  private(set) var bytes: [UInt8] = []
-
-  init(_ beginning: [UInt8]) {
-    bytes.reserveCapacity(128)
-    bytes += beginning
+/// Values of structured fields (RFC 8941 §4.1), written straight to octets: every response has one of these.
+extension OutputSpan<UInt8> {
+  fileprivate mutating func append(tokenOrString text: String) {
+    if Self.isToken(text) { append(text: text) } else { append(string: text) }
   }
 
-  mutating func append(_ text: String) { bytes += text.utf8 }
-
-  mutating func append(_ name: String, _ number: some FixedWidthInteger) {
-    append(name)
-    bytes.append(decimal: number)
-  }
-
-  mutating func appendTokenOrString(_ text: String) {
-    if StructuredText.isToken(text) { append(text) } else { appendString(text) }
-  }
-
-  /// Octets that a string cannot hold become "?".
-  mutating func appendString(_ text: String) {
-    bytes.append(ASCII.quote)
+  /// Octets that a string cannot hold become "?". Takes at most two for each, and two.
+  fileprivate mutating func append(string text: String) {
+    append(ASCII.quote)
     for byte in text.utf8 {
-      if byte == ASCII.quote || byte == ASCII.backslash { bytes.append(ASCII.backslash) }
-      bytes.append(byte >= ASCII.space && byte < 0x7F ? byte : UInt8(ascii: "?"))
+      if byte == ASCII.quote || byte == ASCII.backslash { append(ASCII.backslash) }
+      append(byte >= ASCII.space && byte < 0x7F ? byte : UInt8(ascii: "?"))
     }
-    bytes.append(ASCII.quote)
+    append(ASCII.quote)
   }
 
   private static func isToken(_ text: String) -> Bool {

@@ -113,20 +113,23 @@ extension RawSpan {
     return true
   }
 
-  /// The offset of the first line feed at or after an offset, or nil. Eight octets a step.
-  @inlinable package func offsetOfLineFeed(from start: Int) -> Int? {
+  /// The offset of the first line feed at or after an offset, or nil.
+  @inlinable package func offsetOfLineFeed(from start: Int) -> Int? { offset(of: ASCII.lineFeed, from: start) }
+
+  /// The offset of the first such octet at or after an offset, or nil. Eight octets a step.
+  @inlinable package func offset(of octet: UInt8, from start: Int) -> Int? {
     let ones: UInt64 = 0x0101_0101_0101_0101
     let highs: UInt64 = 0x8080_8080_8080_8080
     var offset = start
     while offset + 8 <= byteCount {
-      let word = unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self) ^ (ones &* 0x0A)
+      let word = unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self) ^ (ones &* UInt64(octet))
       let found = (word &- ones) & ~word & highs
       // The lowest set bit is exact (later ones may be borrows), and it is the earliest octet on little endian.
       if found != 0 { return offset + UInt64(littleEndian: found).trailingZeroBitCount / 8 }
       offset += 8
     }
     while offset < byteCount {
-      if byte(at: offset) == ASCII.lineFeed { return offset }
+      if byte(at: offset) == octet { return offset }
       offset += 1
     }
     return nil
@@ -138,17 +141,19 @@ extension RawSpan {
     let highs: UInt64 = 0x8080_8080_8080_8080
     var offset = range.lowerBound
     while offset < range.upperBound {
-      if offset + 8 <= range.upperBound {
-        let word = unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self)
+      // The last few are looked at with those before them, where there are eight.
+      let step = Swift.max(Swift.min(offset, range.upperBound - 8), range.lowerBound)
+      if step + 8 <= range.upperBound {
+        let word = unsafeLoadUnaligned(fromByteOffset: step, as: UInt64.self)
         let deleted = word ^ (ones &* 0x7F)
         let below = (word &- ones &* 0x20) & ~word & highs
         let deletes = (deleted &- ones) & ~deleted & highs
         if below | deletes == 0 {
-          offset += 8
+          offset = step + 8
           continue
         }
       }
-      // A tab, a control, or the last few octets: look at each.
+      // A tab, a control, or fewer than eight: look at each.
       let end = Swift.min(offset + 8, range.upperBound)
       while offset < end {
         if !ASCII.isFieldContent(byte(at: offset)) { return offset }
@@ -156,32 +161,6 @@ extension RawSpan {
       }
     }
     return nil
-  }
-}
-
-extension [UInt8] {
-  /// Appends the octets of a span.
-  @inlinable package mutating func append(_ span: RawSpan) {
-    span.withUnsafeBytes { append(contentsOf: $0) }
-  }
-
-  /// Appends the decimal digits of a number.
-  @inlinable package mutating func append(decimal number: some FixedWidthInteger) {
-    if number < 0 { append(UInt8(ascii: "-")) }
-    append(digitsOf: UInt64(number.magnitude))
-  }
-
-  @usableFromInline mutating func append(digitsOf number: UInt64) {
-    // The last digit is found first.
-    var digits = InlineArray<20, UInt8>(repeating: UInt8(ascii: "0"))
-    var place = digits.count
-    var rest = number
-    repeat {
-      place -= 1
-      digits[place] += UInt8(truncatingIfNeeded: rest % 10)
-      rest /= 10
-    } while rest > 0
-    append(digits.span.extracting(place..<digits.count).bytes)
   }
 }
 

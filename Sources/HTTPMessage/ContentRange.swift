@@ -36,24 +36,25 @@ public enum ContentRange: Hashable, Sendable {
 
   /// The value as the field spells it.
   public var fieldValue: FieldValue {
-    var bytes: [UInt8] = []
-    write(to: &bytes)
-    return FieldValue(checked: bytes[...])
+    FieldValue(checked: [UInt8](capacity: Self.most) { write(to: &$0) }[...])
   }
 
+  /// The most octets that the value takes.
+  package static let most = 80
+
   /// Adds the value as the field spells it.
-  package func write(to bytes: inout [UInt8]) {
-    bytes.append(contentsOf: "bytes ".utf8)
+  package func write(to output: inout OutputSpan<UInt8>) {
+    output.append("bytes ")
     switch self {
     case .satisfied(let first, let last, let total):
-      bytes.append(decimal: first)
-      bytes.append(UInt8(ascii: "-"))
-      bytes.append(decimal: last)
-      bytes.append(UInt8(ascii: "/"))
-      if let total { bytes.append(decimal: total) } else { bytes.append(UInt8(ascii: "*")) }
+      output.append(decimal: first)
+      output.append("-")
+      output.append(decimal: last)
+      output.append("/")
+      if let total { output.append(decimal: total) } else { output.append("*") }
     case .unsatisfied(let total):
-      bytes.append(contentsOf: "*/".utf8)
-      bytes.append(decimal: total)
+      output.append("*/")
+      output.append(decimal: total)
     }
   }
 }

@@ -32,25 +32,32 @@ extension Fields {
   /// Adds the line that these octets spell, given without its CRLF. Nothing is added when it throws.
   public mutating func append(line: RawSpan) throws(FieldLineError) {
     let count = line.byteCount
-    var colon = 0
-    while colon < count, ASCII.isToken(line.byte(at: colon)) { colon += 1 }
+    let colon = line.offset(of: ASCII.colon, from: 0) ?? count
+    let known = KnownField.recognise(line.extracting(0..<colon))
+    if known == .none { try checkName(line, colon) }
     guard colon < count else { throw .noColon }
-    let found = line.byte(at: colon)
-    guard found == ASCII.colon else {
-      guard ASCII.isBlank(found) else { throw .nameByte(found) }
-      throw colon == 0 ? .folded : .blankBeforeColon
-    }
-    guard colon > 0 else { throw .emptyName }
     if let bad = line.offsetOfControl(in: colon + 1..<count) { throw .valueByte(line.byte(at: bad)) }
     var lower = colon + 1
     var upper = count
     while lower < upper, ASCII.isBlank(line.byte(at: lower)) { lower += 1 }
     while lower < upper, ASCII.isBlank(line.byte(at: upper - 1)) { upper -= 1 }
     if lower == colon + 2, upper == count, line.byte(at: colon + 1) == ASCII.space {
-      append(checkedLine: line, nameCount: colon)
+      append(checkedLine: line, nameCount: colon, known)
     } else {
-      append(checkedName: line.extracting(0..<colon), value: line.extracting(lower..<upper))
+      append(checkedName: line.extracting(0..<colon), value: line.extracting(lower..<upper), known)
     }
+  }
+
+  /// Throws unless what stands before the colon, or before the end of a line without one, is a token.
+  private func checkName(_ line: RawSpan, _ colon: Int) throws(FieldLineError) {
+    var end = 0
+    while end < colon, ASCII.isToken(line.byte(at: end)) { end += 1 }
+    if end < colon {
+      let found = line.byte(at: end)
+      guard ASCII.isBlank(found) else { throw .nameByte(found) }
+      throw end == 0 ? .folded : .blankBeforeColon
+    }
+    guard colon > 0 || line.byteCount == 0 else { throw .emptyName }
   }
 
   /// Reads back what `serialized` gave; nil when the octets are not field lines that each end with CRLF.

@@ -45,38 +45,32 @@ public struct Fields: Sendable {
 
   /// Adds a line after all others.
   public mutating func append(_ name: FieldName, _ value: FieldValue) {
-    let start = wire.count
-    wire.append(contentsOf: name.spelling.utf8)
-    let nameCount = wire.count - start
-    wire.append(ASCII.colon)
-    wire.append(ASCII.space)
-    wire.append(contentsOf: value.bytes)
-    endLine(start: start, nameCount: nameCount, valueCount: value.bytes.count, known: name.known)
+    append(checkedName: name.spelling.utf8Span.span.bytes, value: value.bytes.span.bytes, name.known)
   }
 
   /// Adds a line whose name and value were checked to be what their types promise.
-  mutating func append(checkedName name: RawSpan, value: RawSpan) {
+  mutating func append(checkedName name: RawSpan, value: RawSpan, _ known: KnownField) {
     let start = wire.count
-    wire.append(name)
-    wire.append(ASCII.colon)
-    wire.append(ASCII.space)
-    wire.append(value)
-    endLine(
-      start: start, nameCount: name.byteCount, valueCount: value.byteCount, known: KnownField.recognise(name))
+    wire.append(addingCapacity: name.byteCount + value.byteCount + 4) { output in
+      output.append(name)
+      output.append(": ")
+      output.append(value)
+      output.append("\r\n")
+    }
+    note(start: start, nameCount: name.byteCount, valueCount: value.byteCount, known)
   }
 
   /// Adds a line that is already as the buffer has it: name, colon, one space, trimmed value.
-  mutating func append(checkedLine line: RawSpan, nameCount: Int) {
+  mutating func append(checkedLine line: RawSpan, nameCount: Int, _ known: KnownField) {
     let start = wire.count
-    wire.append(line)
-    endLine(
-      start: start, nameCount: nameCount, valueCount: line.byteCount - nameCount - 2,
-      known: KnownField.recognise(line.extracting(0..<nameCount)))
+    wire.append(addingCapacity: line.byteCount + 2) { output in
+      output.append(line)
+      output.append("\r\n")
+    }
+    note(start: start, nameCount: nameCount, valueCount: line.byteCount - nameCount - 2, known)
   }
 
-  private mutating func endLine(start: Int, nameCount: Int, valueCount: Int, known: KnownField) {
-    wire.append(ASCII.carriageReturn)
-    wire.append(ASCII.lineFeed)
+  private mutating func note(start: Int, nameCount: Int, valueCount: Int, _ known: KnownField) {
     seen |= Fields.bit(of: known)
     lines.append(
       Line(start: UInt32(start), nameCount: UInt32(nameCount), valueCount: UInt32(valueCount), known: known))
@@ -139,6 +133,13 @@ public struct Fields: Sendable {
 
   /// The number of lines of this name.
   public func count(of name: FieldName) -> Int { mayContain(name) ? lines.count { matches($0, name) } : 0 }
+
+  /// Whether there is exactly one line of this name, with exactly this value.
+  package func hasOne(_ name: FieldName, _ value: String) -> Bool {
+    guard mayContain(name), let first = lines.firstIndex(where: { matches($0, name) }) else { return false }
+    return wire.span.bytes.extracting(lines[first].value).isEqual(to: value.utf8Span.span.bytes)
+      && !lines[(first + 1)...].contains { matches($0, name) }
+  }
 
   /// The value of the first line of this name.
   public func first(_ name: FieldName) -> FieldValue? {

@@ -75,7 +75,7 @@ public enum HTTPDate {
     // 1970-01-01 was a Thursday, and 4 in a week that begins on Sunday.
     let weekday = Int(((days + 4) % 7 + 7) % 7)
     append(shortDays[weekday], to: &bytes)
-    bytes.append(contentsOf: ", ".utf8)
+    bytes.append(", ")
     appendTwoDigits(date.day, to: &bytes)
     bytes.append(ASCII.space)
     append(months[date.month - 1], to: &bytes)
@@ -88,7 +88,7 @@ public enum HTTPDate {
     appendTwoDigits(time / 60 % 60, to: &bytes)
     bytes.append(ASCII.colon)
     appendTwoDigits(time % 60, to: &bytes)
-    bytes.append(contentsOf: " GMT".utf8)
+    bytes.append(" GMT")
     return FieldValue(checked: bytes[...])
   }
 

@@ -139,11 +139,13 @@ extension KnownField {
   /// Open addressing over a hash of length, first and last octet: most names are found at the first probe.
   private struct Table {
     private var slots = [KnownField](repeating: .none, count: 256)
+    private var usual: [[UInt8]] = []
     private var lowercased: [[UInt8]] = []
 
     init() {
       for known in KnownField.allCases {
         let name = KnownField.names[Int(known.rawValue)].spelling.lowercased()
+        usual.append(Array(KnownField.names[Int(known.rawValue)].spelling.utf8))
         lowercased.append(Array(name.utf8))
         guard known != .none, let first = name.utf8.first, let last = name.utf8.last else { continue }
         var slot = Table.hash(name.utf8.count, first, last)
@@ -161,11 +163,14 @@ extension KnownField {
       guard count > 0 else { return .none }
       var slot = Table.hash(count, ASCII.lowercased(name.byte(at: 0)), ASCII.lowercased(name.byte(at: count - 1)))
       while slots[slot] != .none {
-        if matches(name, lowercased[Int(slots[slot].rawValue)]) { return slots[slot] }
+        let number = Int(slots[slot].rawValue)
+        if isSpelled(name, usual[number]) || matches(name, lowercased[number]) { return slots[slot] }
         slot = (slot + 1) & 255
       }
       return .none
     }
+
+    private func isSpelled(_ name: RawSpan, _ usual: [UInt8]) -> Bool { name.isEqual(to: usual.span.bytes) }
 
     private func matches(_ name: RawSpan, _ candidate: [UInt8]) -> Bool {
       guard name.byteCount == candidate.count else { return false }

@@ -30,9 +30,9 @@ public enum ChunkedCoding {
     let lines = trailers.serialized
     var bytes: [UInt8] = []
     bytes.reserveCapacity(lines.count + 5)
-    bytes.append(contentsOf: "0\r\n".utf8)
+    bytes.append("0\r\n")
     bytes.append(contentsOf: lines)
-    bytes.append(contentsOf: "\r\n".utf8)
+    bytes.append("\r\n")
     return bytes
   }
 }

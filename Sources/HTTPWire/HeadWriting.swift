@@ -9,21 +9,21 @@ extension RequestHead {
     var bytes: [UInt8] = []
     let lines = fields.serialized
     bytes.reserveCapacity(method.name.utf8.count + text.utf8.count + lines.count + 16)
-    bytes.append(contentsOf: method.name.utf8)
+    bytes.append(method.name)
     bytes.append(ASCII.space)
     // A target that code made up must not be able to end its line.
     if text.utf8.allSatisfy(isTargetByte) {
-      bytes.append(contentsOf: text.utf8)
+      bytes.append(text)
     } else {
       for byte in text.utf8 {
         if isTargetByte(byte) { bytes.append(byte) } else { bytes.append(percentEncoding: byte) }
       }
     }
     bytes.append(ASCII.space)
-    bytes.append(contentsOf: version.text.utf8)
-    bytes.append(contentsOf: "\r\n".utf8)
+    bytes.append(version.text)
+    bytes.append("\r\n")
     bytes.append(contentsOf: lines)
-    bytes.append(contentsOf: "\r\n".utf8)
+    bytes.append("\r\n")
     return bytes
   }
 }
@@ -31,64 +31,30 @@ extension RequestHead {
 extension ResponseHead {
   /// The octets of the head with its empty line.
   public func serialized() -> [UInt8] {
-    var writer = ResponseHeadWriter(version: version, status: status, reason: reason, lines: fields.serialized)
-    return writer.end()
+    let lines = fields.serialized
+    return [UInt8](capacity: lines.count + reason.utf8.count + 32) { output in
+      output.append(startLine: version, status: status, reason: reason)
+      output.append(lines.span.bytes)
+      output.append("\r\n")
+    }
   }
 }
 
-/// Writes a response's head straight to octets: the start line, lines that are ready, then single fields.
-public struct ResponseHeadWriter {
-  private var octets: [UInt8] = []
-
-  /// - Parameter lines: whole field lines as `Fields.serialized` gives them.
-  public init(version: HTTPVersion = .http11, status: Int, reason: String, lines: [UInt8]) {
-    octets.reserveCapacity(reason.utf8.count + lines.count + 256)
-    octets.append(contentsOf: version.text.utf8)
-    octets.append(ASCII.space)
-    octets.append(decimal: status)
-    octets.append(ASCII.space)
-    // An octet that no status line can hold would end it.
-    for byte in reason.utf8 { octets.append(ASCII.isFieldContent(byte) ? byte : ASCII.space) }
-    endLine()
-    octets.append(contentsOf: lines)
-  }
-
-  /// Adds a field line.
-  public mutating func append(_ name: FieldName, _ value: FieldValue) {
-    begin(name)
-    octets.append(contentsOf: value.bytes)
-    endLine()
-  }
-
-  /// Adds a field line whose value is a number.
-  public mutating func append(_ name: FieldName, decimal number: UInt64) {
-    begin(name)
-    octets.append(decimal: number)
-    endLine()
-  }
-
-  /// Adds a Content-Range field line.
-  public mutating func append(_ range: ContentRange) {
-    begin(.contentRange)
-    range.write(to: &octets)
-    endLine()
-  }
-
-  /// The head with its empty line. Nothing may be added afterwards.
-  public mutating func end() -> [UInt8] {
-    endLine()
-    return octets
-  }
-
-  private mutating func begin(_ name: FieldName) {
-    octets.append(contentsOf: name.spelling.utf8)
-    octets.append(ASCII.colon)
-    octets.append(ASCII.space)
-  }
-
-  private mutating func endLine() {
-    octets.append(ASCII.carriageReturn)
-    octets.append(ASCII.lineFeed)
+extension OutputSpan<UInt8> {
+  /// Appends a status line with its end (RFC 9112 §4). It takes 32 octets beside the reason's at most.
+  package mutating func append(startLine version: HTTPVersion, status: Int, reason: String) {
+    append(text: version.text)
+    append(" ")
+    append(decimal: status)
+    append(" ")
+    let text = reason.utf8Span.span.bytes
+    if text.offsetOfControl(in: 0..<text.byteCount) == nil {
+      append(text)
+    } else {
+      // An octet that no status line can hold would end it.
+      for byte in reason.utf8 { append(ASCII.isFieldContent(byte) ? byte : ASCII.space) }
+    }
+    append("\r\n")
   }
 }
 

@@ -136,16 +136,15 @@ public struct RequestHeadParser: Sendable {
 
   /// RFC 9112 §3.2: exactly one valid Host in HTTP/1.1, at most one in HTTP/1.0; the absolute form wins over it.
   private func settleHost(_ fields: inout Fields, _ start: StartLine) throws(WireError) {
+    // The usual case, and the authority was checked with the target.
+    if case .absolute(let target) = start.target, fields.hasOne(.host, target.authority) { return }
     let hosts = fields.count(of: .host)
     guard hosts <= 1 else { throw .badHost("\(hosts) Host fields") }
     let value = fields.first(.host)
     if value == nil, start.version == .http11 { throw .badHost("no Host field in an HTTP/1.1 request") }
     guard case .absolute(let target) = start.target else { return try checkHost(value) }
-    let authority = target.authority
-    // The usual case, and the authority was checked with the target.
-    if let value, value.bytes.isEqual(to: authority) { return }
     try checkHost(value)
-    if let settled = FieldValue(authority) { fields.set(.host, settled) }
+    if let settled = FieldValue(target.authority) { fields.set(.host, settled) }
   }
 
   /// An empty Host is valid: the target has no authority then.

@@ -94,36 +94,38 @@ final class ResponseWriter {
     try? await stream.flush(stall: sendTimeout)
   }
 
-  /// Queues the final head with the fields that frame its body.
-  ///
-  /// - Parameter head: without fields of that kind; `Content-Length` may be there where the framing is `.none`.
-  func sendHead(_ head: consuming ResponseHeadWriter, framing: OutgoingFraming) {
-    guard !hasHead else { return }
+  /// Settles how the end of the body is marked towards this client, and what becomes of the connection; nil where a
+  /// final head has gone out already. The head that says so is to follow.
+  func settle(_ framing: OutgoingFraming) -> OutgoingHead.Framing? {
+    guard !hasHead else { return nil }
+    var fields = OutgoingHead.Framing()
     let wire: Wire
     switch framing {
     case .none, .upgrade:
       wire = .none
     case .length(let count):
-      head.append(.contentLength, decimal: count)
+      fields.contentLength = count
       wire = .length(remaining: count)
     case .unknownLength where isHTTP11:
-      head.append(.transferEncoding, "chunked")
+      fields.isChunked = true
       wire = .chunked
     case .unknownLength, .untilClose:
       wire = .untilClose
       keepsOpen = false
     }
-    if case .upgrade(let upgrade) = framing {
-      head.append(.connection, "Upgrade")
-      if let upgrade { head.append(.upgrade, upgrade) }
+    if case .upgrade(let protocols) = framing {
+      fields.connection = .upgrade(protocols)
     } else if !keepsOpen {
-      head.append(.connection, "close")
+      fields.connection = .close
     } else if !isHTTP11 {
-      head.append(.connection, "keep-alive")
+      fields.connection = .keepAlive
     }
-    stream.queue(head.end())
     state = .body(isHeadRequest ? .none : wire)
+    return fields
   }
+
+  /// Queues the octets of the final head.
+  func sendHead(_ octets: [UInt8]) { stream.queue(octets) }
 
   /// Queues bytes of the body; they are copied.
   func send(_ bytes: RawSpan) {

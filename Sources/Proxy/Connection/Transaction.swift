@@ -86,8 +86,8 @@ final class Transaction {
     // RFC 9110 §6.6.1: a recipient with a clock adds the Date that is missing.
     if !fields.contains(.date) { fields.append(.date, HTTPDate.format(context.now)) }
     finish(
-      ResponseHeadWriter(status: head.status, reason: head.reason, lines: fields.serialized), code: head.status,
-      framing: framing, status: status)
+      OutgoingHead(status: head.status, reason: head.reason, lines: fields.serialized), framing: framing, status: status
+    )
   }
 
   /// Sends the head of a stored response, most of which is ready.
@@ -97,28 +97,24 @@ final class Transaction {
   func send(
     _ entry: StoredEntry, age: Int64?, part: ContentRange?, framing: OutgoingFraming, status: CacheStatus
   ) {
-    let code = part == nil ? entry.response.status : 206
-    var writer = ResponseHeadWriter(
-      status: code, reason: part == nil ? entry.response.reason : ResponseHead.usualReason(of: 206), lines: entry.lines)
-    if let part { writer.append(part) }
-    if let age { writer.append(.age, decimal: UInt64(max(0, age))) }
-    writer.append(.via, context.via(receivedOver: .http11))
-    finish(writer, code: code, framing: framing, status: status)
+    let head = OutgoingHead(
+      status: part == nil ? entry.response.status : 206,
+      reason: part == nil ? entry.response.reason : ResponseHead.usualReason(of: 206), lines: entry.lines, part: part,
+      age: age, via: context.via(receivedOver: .http11))
+    finish(head, framing: framing, status: status)
   }
 
-  private func finish(
-    _ head: consuming ResponseHeadWriter, code: Int, framing: OutgoingFraming, status: CacheStatus
-  ) {
-    var status = status
-    if context.settings.cache.statusKey { status.key = cacheKey?.text }
-    let own = status.sent(as: code).fieldValue(cache: context.cacheName)
-    head.append(.cacheStatus, own)
-    record.ownStatus = own
-    record.status = code
-    record.firstByte = seconds(since: began)
+  private func finish(_ head: OutgoingHead, framing: OutgoingFraming, status: CacheStatus) {
     // RFC 9112 §9.6: a body that may stay unread ends the connection, and the client is told.
     if let body, !body.isComplete { response.closesAfterwards() }
-    response.sendHead(head, framing: framing)
+    record.status = head.status
+    record.firstByte = seconds(since: began)
+    guard let framing = response.settle(framing) else { return }
+    var status = status
+    if context.settings.cache.statusKey { status.key = cacheKey?.text }
+    let (octets, ownStatus) = head.octets(framing, status, cache: context.cacheName)
+    record.ownStatus = FieldValue(checked: octets[ownStatus])
+    response.sendHead(octets)
   }
 
   /// Answers with a page of our own.
