@@ -15,8 +15,7 @@ struct CacheDirective: Sendable {
 
   /// Calls `body` with the directives of all lines of Cache-Control, in their order.
   static func forEach(_ fields: Fields, _ body: (CacheDirective) -> Void) {
-    guard fields.contains(.cacheControl) else { return }
-    for member in fields.listMemberBytes(.cacheControl) { body(CacheDirective(member)) }
+    fields.forEachListMember(.cacheControl) { body(CacheDirective($0)) }
   }
 
   /// Calls `body` with the directives of a targeted field, a dictionary (RFC 9213 §2.1).

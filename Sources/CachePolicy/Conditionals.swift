@@ -13,9 +13,11 @@ public enum ConditionalOutcome: Equatable, Sendable {
 
 /// Evaluates preconditions in the order of RFC 9110 §13.2.2, as far as they apply to a cache (RFC 9111 §4.3.2).
 public func evaluateConditionals(
-  of request: RequestHead, against stored: StoredResponse, now: Timestamp
+  of request: RequestHead, against stored: @autoclosure () -> StoredResponse, now: Timestamp
 ) -> ConditionalOutcome {
   let fields = request.fields
+  guard fields.contains(anyOf: conditions) else { return .serve }
+  let stored = stored()
   // Steps 1 and 2 are the origin's. Where If-Match holds for the stored response, its condition is met by serving
   // that; where it does not, the answer may be 412, and a cache never makes one up.
   if fields.contains(.ifMatch) {
@@ -36,6 +38,10 @@ public func evaluateConditionals(
   }
   return .serve
 }
+
+private let conditions = FieldNameSet([
+  .ifMatch, .ifUnmodifiedSince, .ifNoneMatch, .ifModifiedSince,
+])
 
 /// If-Match: strong comparison (RFC 9110 §13.1.1).
 private func holds(_ list: EntityTagList?, for stored: StoredResponse) -> Bool {

@@ -25,10 +25,13 @@ public struct RequestCacheControl: Equatable, Sendable {
   public private(set) var staleIfError: Int64?
 
   public init(_ fields: Fields) {
+    guard fields.contains(anyOf: RequestCacheControl.names) else { return }
     CacheDirective.forEach(fields) { add($0) }
     // §5.4: Pragma was for caches that know no Cache-Control; a client that writes both means Cache-Control.
     if !fields.contains(.cacheControl), fields.hasListMember(.pragma, "no-cache") { noCache = true }
   }
+
+  private static let names = FieldNameSet([.cacheControl, .pragma])
 
   /// RFC 9111 §5.2.3: directives that are not known are ignored.
   private mutating func add(_ directive: CacheDirective) {

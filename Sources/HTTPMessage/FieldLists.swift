@@ -9,19 +9,21 @@ extension Fields {
 
   /// The same as `listMembers`, as slices of the octets.
   public func listMemberBytes(_ name: FieldName) -> [ArraySlice<UInt8>] {
-    guard mayContain(name) else { return [] }
     var members: [ArraySlice<UInt8>] = []
-    for line in lines where matches(line, name) { ListSplit.split(wire[line.value]) { members.append($0) } }
+    forEachListMember(name) { members.append($0) }
     return members
+  }
+
+  /// Calls a function with each of the list's members, as slices of the octets.
+  public func forEachListMember(_ name: FieldName, _ member: (ArraySlice<UInt8>) -> Void) {
+    guard mayContain(name) else { return }
+    for line in lines where matches(line, name) { ListSplit.split(wire[line.value], member) }
   }
 
   /// True when the list has this member, compared without regard to case.
   public func hasListMember(_ name: FieldName, _ token: String) -> Bool {
-    guard mayContain(name) else { return false }
     var found = false
-    for line in lines where matches(line, name) {
-      ListSplit.split(wire[line.value]) { if ASCII.equalIgnoringCase($0, token.utf8) { found = true } }
-    }
+    forEachListMember(name) { if ASCII.equalIgnoringCase($0, token.utf8) { found = true } }
     return found
   }
 
@@ -30,6 +32,7 @@ extension Fields {
   /// where it ends, and a sender must not be able to strip them on the way. The credentials and challenges of proxy
   /// authentication (§11.7) go too: they are this proxy's, and no origin may see them.
   public mutating func removeHopByHop() {
+    guard mayContain(Fields.hopByHop) else { return }
     let named = listMemberBytes(.connection)
     keep { fields, line in
       if line.known == .host || line.known == .contentLength { return true }
@@ -38,10 +41,10 @@ extension Fields {
     }
   }
 
-  private static let hopByHop: [KnownField] = [
+  private static let hopByHop = FieldNameSet([
     .connection, .keepAlive, .proxyConnection, .te, .transferEncoding, .upgrade, .proxyAuthorization,
     .proxyAuthenticate, .proxyAuthenticationInfo,
-  ]
+  ])
 }
 
 /// Splits one list value.

@@ -19,7 +19,7 @@ public struct Fields: Sendable {
   private(set) var wire: [UInt8] = []
   /// The known names that may be among the lines, each by one of 64 bits: what is asked for is absent more often than
   /// not. Some names share a bit, and bits are not taken back when lines go.
-  private var seen: UInt64 = 0
+  private(set) var seen: UInt64 = 0
 
   public init() {}
 
@@ -41,6 +41,14 @@ public struct Fields: Sendable {
   public mutating func reserveCapacity(lines lineCount: Int, bytes: Int) {
     lines.reserveCapacity(lineCount)
     wire.reserveCapacity(bytes)
+  }
+
+  /// Removes all lines; the memory that they had is kept for others where it is not much, and nobody else has it.
+  package mutating func removeAll() {
+    let isSmall = wire.capacity <= 4096
+    lines.removeAll(keepingCapacity: isSmall)
+    wire.removeAll(keepingCapacity: isSmall)
+    seen = 0
   }
 
   /// Adds a line after all others.
@@ -126,7 +134,7 @@ public struct Fields: Sendable {
 
   public func contains(_ name: FieldName) -> Bool { mayContain(name) && lines.contains { matches($0, name) } }
 
-  private static func bit(of known: KnownField) -> UInt64 { 1 &<< UInt64(known.rawValue) }
+  static func bit(of known: KnownField) -> UInt64 { 1 &<< UInt64(known.rawValue) }
 
   /// False where no line can have this name.
   func mayContain(_ name: FieldName) -> Bool { seen & Fields.bit(of: name.known) != 0 }

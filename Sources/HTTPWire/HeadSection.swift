@@ -8,6 +8,12 @@ struct FieldSection: Sendable {
 
   var isEmpty: Bool { fields.isEmpty }
 
+  /// Begins with the memory of fields that are not needed any more; they are empty then.
+  mutating func begin(reusing old: inout Fields) {
+    swap(&fields, &old)
+    fields.removeAll()
+  }
+
   /// Adds a line; true when it was the empty line that ends the section.
   ///
   /// - Parameter mendsBlanks: whitespace before a colon is removed, as a proxy does in a response (RFC 9112 §5.1).
@@ -86,7 +92,7 @@ extension Fields {
   /// RFC 9110 §8.6: a Content-Length that repeats one valid number, or spells it with leading zeros, is replaced by that
   /// number, so that whoever gets the message next can't read it otherwise. Anything else stays as it is, for `BodyFraming` to refuse.
   mutating func mergeContentLength() {
-    guard let first = first(.contentLength) else { return }
+    guard contains(.contentLength), let first = first(.contentLength) else { return }
     let isPlain =
       !first.bytes.contains(ASCII.comma) && (first.bytes.first != UInt8(ascii: "0") || first.bytes.count == 1)
     guard count(of: .contentLength) > 1 || !isPlain else { return }

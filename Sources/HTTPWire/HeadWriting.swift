@@ -6,25 +6,24 @@ extension RequestHead {
   /// The octets of the head with its empty line.
   public func serialized() -> [UInt8] {
     let text = target.text
-    var bytes: [UInt8] = []
     let lines = fields.serialized
-    bytes.reserveCapacity(method.name.utf8.count + text.utf8.count + lines.count + 16)
-    bytes.append(method.name)
-    bytes.append(ASCII.space)
-    // A target that code made up must not be able to end its line.
-    if text.utf8.allSatisfy(isTargetByte) {
-      bytes.append(text)
-    } else {
-      for byte in text.utf8 {
-        if isTargetByte(byte) { bytes.append(byte) } else { bytes.append(percentEncoding: byte) }
+    // A target that code made up must not be able to end its line; an octet then takes three.
+    let isPlain = text.utf8.allSatisfy(isTargetByte)
+    let most = method.name.utf8.count + text.utf8.count * (isPlain ? 1 : 3) + lines.count + 16
+    return [UInt8](capacity: most) { output in
+      output.append(text: method.name)
+      output.append(" ")
+      if isPlain {
+        output.append(text: text)
+      } else {
+        for byte in text.utf8 { output.append(target: byte) }
       }
+      output.append(" ")
+      output.append(text: version.text)
+      output.append("\r\n")
+      output.append(lines.span.bytes)
+      output.append("\r\n")
     }
-    bytes.append(ASCII.space)
-    bytes.append(version.text)
-    bytes.append("\r\n")
-    bytes.append(contentsOf: lines)
-    bytes.append("\r\n")
-    return bytes
   }
 }
 
@@ -32,7 +31,7 @@ extension ResponseHead {
   /// The octets of the head with its empty line.
   public func serialized() -> [UInt8] {
     let lines = fields.serialized
-    return [UInt8](capacity: lines.count + reason.utf8.count + 32) { output in
+    return [UInt8](capacity: lines.count + reason.utf8.count + 17) { output in
       output.append(startLine: version, status: status, reason: reason)
       output.append(lines.span.bytes)
       output.append("\r\n")
@@ -41,11 +40,15 @@ extension ResponseHead {
 }
 
 extension OutputSpan<UInt8> {
-  /// Appends a status line with its end (RFC 9112 §4). It takes 32 octets beside the reason's at most.
+  /// Appends a status line with its end (RFC 9112 §4). It takes 15 octets beside the reason's.
   package mutating func append(startLine version: HTTPVersion, status: Int, reason: String) {
-    append(text: version.text)
-    append(" ")
-    append(decimal: status)
+    switch version {
+    case .http10: append("HTTP/1.0 ")
+    case .http11: append("HTTP/1.1 ")
+    }
+    append(digit: status / 100 % 10)
+    append(digit: status / 10 % 10)
+    append(digit: status % 10)
     append(" ")
     let text = reason.utf8Span.span.bytes
     if text.offsetOfControl(in: 0..<text.byteCount) == nil {
@@ -58,10 +61,15 @@ extension OutputSpan<UInt8> {
   }
 }
 
+extension OutputSpan<UInt8> {
+  private mutating func append(digit: Int) { append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit)) }
+}
+
 private func isTargetByte(_ byte: UInt8) -> Bool { byte > ASCII.space && byte != 0x7F }
 
-extension [UInt8] {
-  fileprivate mutating func append(percentEncoding byte: UInt8) {
+extension OutputSpan<UInt8> {
+  fileprivate mutating func append(target byte: UInt8) {
+    guard !isTargetByte(byte) else { return append(byte) }
     let digits = Array("0123456789ABCDEF".utf8)
     append(UInt8(ascii: "%"))
     append(digits[Int(byte >> 4)])

@@ -65,6 +65,7 @@ public struct RequestHeadParser: Sendable {
 
   private mutating func take(line: RawSpan) throws(WireError) -> RequestHead? {
     if start != nil {
+      if section.isEmpty { section.begin(reusing: &lastFields) }
       guard try section.take(line: line, countLimit: limits.fieldCount) else { return nil }
       lastFields = section.finish()
       return try finish()

@@ -1,6 +1,6 @@
 // A stored response together with its representation.
 public import CachePolicy
-import HTTPMessage
+public import HTTPMessage
 import Synchronization
 
 /// One variant stored under a cache key. A snapshot: changes make new entries.
@@ -16,6 +16,8 @@ public final class StoredEntry: Sendable {
   /// The field lines that all responses made of it share, ready to be sent: without those that say how old it is, how
   /// long the body is and how the connection goes on, and with `Accept-Ranges` where parts can be had.
   public let lines: [UInt8]
+  /// Whether any request may have it, whatever its fields.
+  private let isInvariant: Bool
   private let knownTerms: Mutex<ReuseTerms?>
 
   init(key: CacheKey, response: StoredResponse, representation: Representation, terms: ReuseTerms? = nil) {
@@ -24,13 +26,18 @@ public final class StoredEntry: Sendable {
     self.response = response
     self.representation = representation
     variant = ResponseRecord.variant(of: response)
+    isInvariant = !response.fields.contains(.vary) && response.nominated.isEmpty
     var shared = response.fields
-    for name: FieldName in [.age, .contentLength, .transferEncoding, .connection] { shared.remove(name) }
+    shared.remove(Self.ownOfEach)
     let addsRanges = response.status == 200 && representation.validator.isStrong && !shared.contains(.acceptRanges)
     lines = addsRanges ? shared.serialized + Self.acceptRanges.serialized : shared.serialized
   }
 
+  private static let ownOfEach = FieldNameSet([.age, .contentLength, .transferEncoding, .connection])
   private static let acceptRanges: Fields = [.acceptRanges: "bytes"]
+
+  /// Whether the request has every field that Vary nominates as the original request had it (RFC 9111 §4.1).
+  public func matches(_ request: Fields) -> Bool { isInvariant || response.matches(request) }
 
   /// What it says of its own reuse, by the rules of the first who asks: a process has one set of them.
   public func terms(_ rules: CacheRules) -> ReuseTerms {

@@ -35,7 +35,10 @@ final class ForwardedRequest {
   /// What is left of `Max-Forwards`, for the methods that it counts for (RFC 9110 §7.6.2). At 0 this proxy is the last
   /// recipient, and the request must not be forwarded.
   static func maxForwards(of request: RequestHead) -> UInt64? {
-    request.method == .trace || request.method == .options ? request.fields.first(.maxForwards)?.decimal : nil
+    guard request.fields.contains(.maxForwards), request.method == .trace || request.method == .options else {
+      return nil
+    }
+    return request.fields.first(.maxForwards)?.decimal
   }
 
   convenience init(_ transaction: Transaction, to target: TargetURI) {
@@ -59,17 +62,21 @@ final class ForwardedRequest {
   private func makeFields() -> Fields {
     var fields = request.fields
     fields.removeHopByHop()
-    // Credentials for a proxy end at the proxy that they were meant for (RFC 9110 §11.7.2).
-    fields.remove(.proxyAuthorization)
+    fields.remove(Self.replaced)
     if let maxForwards, maxForwards > 0 { fields.set(.maxForwards, FieldValue(maxForwards - 1)) }
-    // RFC 9112 §3.2.2: the target's authority wins over whatever Host said.
-    fields.remove(.host)
     var ordered = Fields()
+    ordered.reserveCapacity(
+      lines: fields.count + 2,
+      bytes: fields.serialized.count + target.authority.utf8.count + via.bytes.count + 32)
     if let host = FieldValue(target.authority) { ordered.append(.host, host) }
     ordered.append(contentsOf: fields)
     ordered.append(.via, via)
     return ordered
   }
+
+  /// The target's authority wins over whatever Host said (RFC 9112 §3.2.2), and credentials for a proxy end at the
+  /// proxy that they were meant for (RFC 9110 §11.7.2).
+  private static let replaced = FieldNameSet([.host, .proxyAuthorization])
 
   /// A GET of the same target without what belongs to the request's own content.
   var asGet: ForwardedRequest {
@@ -117,7 +124,8 @@ final class ForwardedRequest {
 extension ProxyContext {
   /// Whether a request carries this very instance in its `Via`.
   func isOwnVia(_ fields: Fields) -> Bool {
-    fields.listMembers(.via).contains { member in
+    fields.contains(.via)
+      && fields.listMembers(.via).contains { member in
       let parts = member.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: true)
       return parts.count >= 2 && parts[1].lowercased() == settings.name.lowercased()
     }

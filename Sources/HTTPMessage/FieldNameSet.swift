@@ -1,0 +1,32 @@
+// Some field names, asked for together.
+
+/// A set of field names that this program has words for. Whether fields have none of them, as most often, is seen at
+/// once.
+package struct FieldNameSet: Sendable {
+  private let members: [KnownField]
+  /// Each by its bit, as in `Fields`.
+  let bits: UInt64
+
+  package init(_ names: [FieldName]) {
+    members = names.map(\.known)
+    bits = members.reduce(0) { $0 | Fields.bit(of: $1) }
+  }
+
+  func contains(_ known: KnownField) -> Bool { bits & Fields.bit(of: known) != 0 && members.contains(known) }
+}
+
+extension Fields {
+  /// Whether there is a line of one of these names.
+  package func contains(anyOf names: FieldNameSet) -> Bool {
+    mayContain(names) && lines.contains { names.contains($0.known) }
+  }
+
+  /// Removes every line of these names.
+  package mutating func remove(_ names: FieldNameSet) {
+    guard mayContain(names) else { return }
+    keep { _, line in !names.contains(line.known) }
+  }
+
+  /// False where no line can have one of these names.
+  func mayContain(_ names: FieldNameSet) -> Bool { seen & names.bits != 0 }
+}
