@@ -63,7 +63,7 @@ public struct CacheStatus: Equatable, Sendable {
 
   /// The most octets that the member takes.
   package func most(cache name: CacheName) -> Int {
-    name.spelled.count + 160 + 2 * ((key?.utf8.count ?? 0) + (detail?.utf8.count ?? 0))
+    name.spelled.count + 120 + 2 * ((key?.utf8.count ?? 0) + (detail?.utf8.count ?? 0))
   }
 
   /// Adds the member to octets, in the form of a field value: visible ASCII and single spaces only.

@@ -8,7 +8,9 @@ public enum HTTPDate {
   public static func parse(_ text: String, now: Timestamp) -> Timestamp? { parse(text.utf8, now: now) }
 
   /// The same for a field's value.
-  public static func parse(_ value: FieldValue, now: Timestamp) -> Timestamp? { parse(value.bytes, now: now) }
+  public static func parse(_ value: FieldValue, now: Timestamp) -> Timestamp? {
+    value.bytes.withBytes(usual) ?? parse(value.bytes, now: now)
+  }
 
   /// The same for octets.
   public static func parse(_ bytes: some Collection<UInt8>, now: Timestamp) -> Timestamp? {
@@ -21,6 +23,37 @@ public enum HTTPDate {
     guard scanner.take(oneOf: longDays) != nil, scanner.take(literal: ", ") else { return nil }
     return obsolete(&scanner, now: now)
   }
+
+  /// "Sun, 06 Nov 1994 08:49:37 GMT" to the letter, as nearly all dates are; nil for whatever else may be a date.
+  private static func usual(_ text: RawSpan) -> Timestamp? {
+    guard text.byteCount == 29, dayWords.contains(word(text, 0)), let month = monthWords.firstIndex(of: word(text, 8)),
+      text.byte(at: 3) == ASCII.comma, text.byte(at: 4) == ASCII.space, text.byte(at: 7) == ASCII.space,
+      text.byte(at: 11) == ASCII.space, text.byte(at: 16) == ASCII.space, text.byte(at: 19) == ASCII.colon,
+      text.byte(at: 22) == ASCII.colon, text.byte(at: 25) == ASCII.space, word(text, 26) == zoneWord,
+      let day = twoDigits(text, 5), let century = twoDigits(text, 12), let year = twoDigits(text, 14),
+      let hour = twoDigits(text, 17), hour < 24, let minute = twoDigits(text, 20), minute < 60,
+      let second = twoDigits(text, 23), second <= 60
+    else { return nil }
+    return timestamp(century * 100 + year, month, day, hour * 3600 + minute * 60 + second)
+  }
+
+  private static func twoDigits(_ text: RawSpan, _ place: Int) -> Int? {
+    let (tens, ones) = (text.byte(at: place), text.byte(at: place + 1))
+    return ASCII.isDigit(tens) && ASCII.isDigit(ones) ? Int(tens - 0x30) * 10 + Int(ones - 0x30) : nil
+  }
+
+  /// Three letters as one number.
+  private static func word(_ text: RawSpan, _ place: Int) -> UInt32 {
+    UInt32(text.byte(at: place)) << 16 | UInt32(text.byte(at: place + 1)) << 8 | UInt32(text.byte(at: place + 2))
+  }
+
+  private static func words(_ texts: [StaticString]) -> [UInt32] {
+    texts.map { text in text.withUTF8Buffer { $0.reduce(0) { $0 << 8 | UInt32($1) } } }
+  }
+
+  private static let dayWords = words(shortDays)
+  private static let monthWords = words(months)
+  private static let zoneWord = words(["GMT"])[0]
 
   /// "Sun, 06 Nov 1994 08:49:37 GMT" after the comma.
   private static func preferred(_ scanner: inout DateScanner) -> Timestamp? {
@@ -112,8 +145,13 @@ public enum HTTPDate {
   /// Nil where the month has no such day. `month` counts from 0.
   private static func timestamp(_ year: Int, _ month: Int, _ day: Int, _ time: Int) -> Timestamp? {
     let isLeap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0
-    let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
-    guard (1...lengths[month]).contains(day) else { return nil }
+    let length =
+      switch month {
+      case 1: isLeap ? 29 : 28
+      case 3, 5, 8, 10: 30
+      default: 31
+      }
+    guard (1...length).contains(day) else { return nil }
     return Timestamp(seconds: daysFromCivil(year, month + 1, day) * 86400 + Int64(time))
   }
 

@@ -4,7 +4,7 @@ extension OutputSpan<UInt8> {
   /// Appends octets.
   ///
   /// - Precondition: there is room for them, as for all that is appended here.
-  @inlinable package mutating func append(_ octets: RawSpan) {
+  @inlinable @inline(__always) package mutating func append(_ octets: RawSpan) {
     precondition(octets.byteCount <= freeCapacity)
     withUnsafeMutableBufferPointer { room, count in
       octets.withUnsafeBytes { UnsafeMutableRawBufferPointer(room)[count...].copyBytes(from: $0) }
@@ -13,7 +13,7 @@ extension OutputSpan<UInt8> {
   }
 
   /// Appends the octets of a literal.
-  @inlinable package mutating func append(_ literal: StaticString) {
+  @inlinable @inline(__always) package mutating func append(_ literal: StaticString) {
     literal.withUTF8Buffer { append(RawSpan(_unsafeBytes: UnsafeRawBufferPointer($0))) }
   }
 

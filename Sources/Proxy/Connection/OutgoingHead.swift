@@ -38,8 +38,10 @@ struct OutgoingHead {
     _ framing: Framing, _ cacheStatus: CacheStatus, cache name: CacheName
   ) -> (octets: [UInt8], ownStatus: Range<Int>) {
     var ownStatus = 0..<0
-    let most = Self.most + reason.utf8.count + lines.count + (via?.bytes.count ?? 0) + cacheStatus.most(cache: name)
-    let octets = [UInt8](capacity: most + framing.connection.most) { output in
+    let most =
+      Self.most + reason.utf8.count + lines.count + (part == nil ? 0 : ContentRange.most) + (via?.bytes.count ?? 0)
+      + cacheStatus.most(cache: name) + framing.connection.most
+    let octets = [UInt8](capacity: most) { output in
       output.append(startLine: .http11, status: status, reason: reason)
       output.append(lines.span.bytes)
       if let part {
@@ -75,7 +77,7 @@ struct OutgoingHead {
   }
 
   /// The most octets of everything that has no length of its own.
-  private static let most = 256 + ContentRange.most
+  private static let most = 160
 }
 
 extension OutgoingHead.Connection {

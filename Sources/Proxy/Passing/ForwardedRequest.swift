@@ -126,8 +126,8 @@ extension ProxyContext {
   func isOwnVia(_ fields: Fields) -> Bool {
     fields.contains(.via)
       && fields.listMembers(.via).contains { member in
-      let parts = member.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: true)
-      return parts.count >= 2 && parts[1].lowercased() == settings.name.lowercased()
-    }
+        let parts = member.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: true)
+        return parts.count >= 2 && parts[1].lowercased() == settings.name.lowercased()
+      }
   }
 }
