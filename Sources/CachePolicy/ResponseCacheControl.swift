@@ -85,7 +85,8 @@ public struct ResponseCacheControl: Equatable, Sendable {
 
   /// The fields that may not be stored although the response may (RFC 9111 §3.1).
   public var unstorableFields: [FieldName] {
-    [noCache, isPrivate].flatMap { argument -> [FieldName] in
+    guard noCache != nil || isPrivate != nil else { return [] }
+    return [noCache, isPrivate].flatMap { argument -> [FieldName] in
       switch argument {
       case .fields(let names): names
       case .unqualified, nil: []

@@ -14,11 +14,13 @@ public struct FillSource: Sendable {
   public init(target: TargetURI, fields: Fields) {
     self.target = target
     var fields = fields
-    for name: FieldName in [.range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince] {
-      fields.remove(name)
-    }
+    fields.remove(Self.ofClients)
     self.fields = fields
   }
+
+  private static let ofClients = FieldNameSet([
+    .range, .ifRange, .ifMatch, .ifNoneMatch, .ifModifiedSince, .ifUnmodifiedSince,
+  ])
 
   /// Where the target is served.
   public var origin: Origin { Origin(target) }

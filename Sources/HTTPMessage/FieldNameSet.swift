@@ -27,6 +27,20 @@ extension Fields {
     keep { _, line in !names.contains(line.known) }
   }
 
+  /// Adds all lines of another section but those of some names.
+  package mutating func append(contentsOf other: Fields, without names: FieldNameSet) {
+    guard other.mayContain(names) else { return append(contentsOf: other) }
+    for line in other.lines where !names.contains(line.known) { copy(line, from: other) }
+  }
+
+  /// All lines as `serialized` has them, but those of some names.
+  package func serialized(without names: FieldNameSet) -> [UInt8] {
+    guard mayContain(names) else { return serialized }
+    return [UInt8](capacity: wire.count) { output in
+      for line in lines where !names.contains(line.known) { output.append(wire.span.bytes.extracting(line.whole)) }
+    }
+  }
+
   /// False where no line can have one of these names.
   func mayContain(_ names: FieldNameSet) -> Bool { seen & names.bits != 0 }
 }

@@ -119,7 +119,7 @@ public struct Fields: Sendable {
     self = kept
   }
 
-  private mutating func copy(_ line: Line, from other: Fields) {
+  mutating func copy(_ line: Line, from other: Fields) {
     var moved = line
     moved.start = UInt32(wire.count)
     seen |= Fields.bit(of: line.known)

@@ -27,10 +27,10 @@ public final class StoredEntry: Sendable {
     self.representation = representation
     variant = ResponseRecord.variant(of: response)
     isInvariant = !response.fields.contains(.vary) && response.nominated.isEmpty
-    var shared = response.fields
-    shared.remove(Self.ownOfEach)
-    let addsRanges = response.status == 200 && representation.validator.isStrong && !shared.contains(.acceptRanges)
-    lines = addsRanges ? shared.serialized + Self.acceptRanges.serialized : shared.serialized
+    let shared = response.fields.serialized(without: Self.ownOfEach)
+    let addsRanges =
+      response.status == 200 && representation.validator.isStrong && !response.fields.contains(.acceptRanges)
+    lines = addsRanges ? shared + Self.acceptRanges.serialized : shared
   }
 
   private static let ownOfEach = FieldNameSet([.age, .contentLength, .transferEncoding, .connection])

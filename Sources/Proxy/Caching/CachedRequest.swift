@@ -129,6 +129,7 @@ final class CachedRequest {
 
   /// The one of a key's stored responses that this request selects (RFC 9111 §4.1).
   func variant(among entries: [StoredEntry]) -> StoredEntry? {
+    guard !entries.isEmpty else { return nil }
     if entries.count == 1 { return entries[0].matches(request.fields) ? entries[0] : nil }
     return selectVariant(request.fields, among: entries.map(\.response)).map { entries[$0] }
   }

@@ -62,14 +62,13 @@ final class ForwardedRequest {
   private func makeFields() -> Fields {
     var fields = request.fields
     fields.removeHopByHop()
-    fields.remove(Self.replaced)
     if let maxForwards, maxForwards > 0 { fields.set(.maxForwards, FieldValue(maxForwards - 1)) }
     var ordered = Fields()
     ordered.reserveCapacity(
       lines: fields.count + 2,
       bytes: fields.serialized.count + target.authority.utf8.count + via.bytes.count + 32)
     if let host = FieldValue(target.authority) { ordered.append(.host, host) }
-    ordered.append(contentsOf: fields)
+    ordered.append(contentsOf: fields, without: Self.replaced)
     ordered.append(.via, via)
     return ordered
   }
