@@ -5,7 +5,9 @@
 public enum HTTPDate {
   /// Nil for anything that is not one of the three formats. `now` decides the century of a two-digit year: one that
   /// seems more than 50 years in the future is in the past.
-  public static func parse(_ text: String, now: Timestamp) -> Timestamp? { parse(text.utf8, now: now) }
+  public static func parse(_ text: String, now: Timestamp) -> Timestamp? {
+    usual(text.utf8Span.span.bytes) ?? parse(text.utf8, now: now)
+  }
 
   /// The same for a field's value.
   public static func parse(_ value: FieldValue, now: Timestamp) -> Timestamp? {

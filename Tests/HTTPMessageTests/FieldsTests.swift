@@ -184,4 +184,30 @@ import Testing
       #expect((FieldValue(bytes: line) != nil) == isAllowed)
     }
   }
+
+  @Test("Several names are looked for, left out and removed together") func nameSets() {
+    let hops = FieldNameSet([.connection, .te, .via])
+    let lines: Fields = ["Via": "1.1 a", "Accept": "b", "TE": "c", "X-Own": "d", "via": "1.1 e"]
+    let rest: Fields = ["Accept": "b", "X-Own": "d"]
+    #expect(lines.contains(anyOf: hops))
+    #expect(!rest.contains(anyOf: hops))
+    #expect(lines.serialized(without: hops) == rest.serialized)
+    #expect(rest.serialized(without: hops) == rest.serialized)
+    var removed = lines
+    removed.remove(hops)
+    #expect(removed == rest)
+    // A line that is gone may be looked for still.
+    #expect(!removed.contains(anyOf: hops))
+    var appended: Fields = ["Host": "h"]
+    appended.append(contentsOf: lines, without: hops)
+    #expect(appended == ["Host": "h", "Accept": "b", "X-Own": "d"])
+  }
+
+  @Test("What is there once with one value is told from all else") func one() {
+    let fields: Fields = ["Host": "a:80", "Accept": "x", "accept": "x"]
+    #expect(fields.hasOne(.host, "a:80"))
+    #expect(!fields.hasOne(.host, "A:80"))
+    #expect(!fields.hasOne(.accept, "x"))
+    #expect(!fields.hasOne(.via, ""))
+  }
 }

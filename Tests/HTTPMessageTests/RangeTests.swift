@@ -44,6 +44,20 @@ import Testing
       RangeField.parse("bytes=1-2,3-4", limit: 2) == .bytes([.bounded(first: 1, last: 2), .bounded(first: 3, last: 4)]))
   }
 
+  @Test(
+    "One range alone is read as among others",
+    arguments: [
+      ("bytes=0-499", .bounded(first: 0, last: 499)), ("bytes=500-", .from(500)), ("BYTES=-7", .suffix(7)),
+      ("bytes=0-99999999999999999999999999", .bounded(first: 0, last: largest)), ("bytes=0-1,", nil),
+      ("bytes= 0-1", nil), ("bytes=0-1,5-6", nil), ("bytes=5-4", nil), ("items=0-1", nil), ("bytes=", nil),
+    ] as [(String, ByteRange?)])
+  func single(_ text: String, _ expected: ByteRange?) {
+    let fields = FieldListTests.fields(.range, [text])
+    #expect(RangeField.single(fields) == expected)
+    if let expected { #expect(RangeField.parse(fields, limit: 1) == .bytes([expected])) }
+    #expect(RangeField.single(FieldListTests.fields(.range, [text, text])) == nil)
+  }
+
   @Test("Ranges are written as they are read", arguments: ["0-1", "5-", "-7", "-0"])
   func text(_ text: String) throws {
     guard case .bytes(let ranges) = RangeField.parse(try fieldValue("bytes=\(text)"), limit: 1) else {

@@ -7,6 +7,11 @@ func fuzzRanges(_ input: [UInt8]) {
   // The first octets are the length that the ranges are resolved against.
   guard input.count > 8, let value = FieldValue(bytes: input[8...]) else { return }
   let total = input[..<8].reduce(0 as UInt64) { $0 << 8 | UInt64($1) } >> (input[0] & 63)
+  var fields = Fields()
+  fields.append(.range, value)
+  if let single = RangeField.single(fields) {
+    must(RangeField.parse(value, limit: 1) == .bytes([single]), "a single range is read as others")
+  }
   if case .bytes(let ranges) = RangeField.parse(value, limit: 16) {
     must(!ranges.isEmpty && ranges.count <= 16, "\(ranges.count) ranges")
     for range in ranges {
@@ -46,6 +51,9 @@ func fuzzStructuredField(_ input: [UInt8]) {
 
 func fuzzDate(_ input: [UInt8]) {
   let now = Timestamp(seconds: 1_760_000_000)
+  if let value = FieldValue(bytes: input), value.bytes.count == input.count {
+    must(HTTPDate.parse(value, now: now) == HTTPDate.parse(input, now: now), "a value is read as another date")
+  }
   guard let moment = HTTPDate.parse(input, now: now) else { return }
   let written = HTTPDate.format(moment)
   must(HTTPDate.parse(written, now: now) == moment, "a written date is read as another: \(moment.seconds) \(written)")
