@@ -41,6 +41,17 @@ import Testing
       row.status.fieldValue(cache: CacheName("larder")).string == "larder; \(row.text)", "RFC 9211 §\(row.section)")
   }
 
+  @Test func thereIsRoomForTheLongestOfAll() {
+    let quotes = String(repeating: "\"", count: 99)
+    let status = CacheStatus(
+      .forwarded(.varyMiss, status: .min, stored: true, collapsed: false), ttl: .min, key: quotes, detail: quotes)
+    let escaped = "\"" + String(repeating: "\\\"", count: 99) + "\""
+    #expect(
+      status.fieldValue(cache: CacheName(quotes)).string
+        == "\(escaped); fwd=vary-miss; fwd-status=\(Int.min); collapsed=?0; stored; ttl=\(Int64.min); key=\(escaped); "
+        + "detail=\(escaped)")
+  }
+
   @Test(arguments: [
     ("larder-1f", "larder-1f"), ("a.example:80/x", "a.example:80/x"), ("CDN Company", "\"CDN Company\""),
     ("127.0.0.1", "\"127.0.0.1\""), ("", "\"\""),

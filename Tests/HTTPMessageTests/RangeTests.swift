@@ -58,6 +58,12 @@ import Testing
     #expect(RangeField.single(FieldListTests.fields(.range, [text, text])) == nil)
   }
 
+  @Test("There is room for the longest Content-Range") func longest() {
+    let most = UInt64.max
+    #expect(
+      ContentRange.satisfied(first: most, last: most, total: most).fieldValue.string == "bytes \(most)-\(most)/\(most)")
+  }
+
   @Test("Ranges are written as they are read", arguments: ["0-1", "5-", "-7", "-0"])
   func text(_ text: String) throws {
     guard case .bytes(let ranges) = RangeField.parse(try fieldValue("bytes=\(text)"), limit: 1) else {
