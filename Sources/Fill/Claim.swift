@@ -92,6 +92,15 @@ public final class Claim: Sendable {
     }
   }
 
+  /// Ends the pause before its time: something else is to be done.
+  func endPause() {
+    let paused = traffic.state.withLock { state -> UnsafeContinuation<Void, Never>? in
+      defer { state.claims[id]?.paused = nil }
+      return state.claims[id]?.paused
+    }
+    paused?.resume()
+  }
+
   /// The furthest byte that a reader of this claim wants, for a fill that could go on behind its end.
   ///
   /// - Returns: nil where nobody reads near enough to the end of the claim.

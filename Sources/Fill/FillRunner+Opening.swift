@@ -21,7 +21,11 @@ extension FillRunner {
           opened.exchange.abandon()
           throw Interruption.left(reason: "the origin answers ranges with the whole")
         }
-        if opened.isPart { team.traffic.noteServedRange() }
+        if opened.isPart {
+          team.traffic.noteServedRange()
+        } else if let orphan = team.takeOrphans(before: position) {
+          take(orphan)
+        }
       }
       team.noteOpened(self)
       return opened

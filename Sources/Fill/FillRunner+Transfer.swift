@@ -212,6 +212,11 @@ extension FillRunner {
       case .run: return hasWaited
       case .stop: throw .ended(.cancelled)
       case .pause:
+        // A reader may wait for what others left behind, and would never come closer: that is brought first.
+        guard !team.hasOrphans else {
+          claim.shorten(to: position)
+          return hasWaited
+        }
         hasWaited = true
         await claim.pause()
       }

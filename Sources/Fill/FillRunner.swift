@@ -124,15 +124,20 @@ public final class FillRunner {
       guard case .complete = outcome else { return outcome }
       let next = team.isShared ? await team.nextPiece(window: window) : await nextWindow()
       guard let next else { return outcome }
-      writer?.finish()
-      writer = nil
-      claim.end(.complete)
-      claim = next
-      claim.onStop(stop)
-      team.onClaim(next.span)
-      position = next.span.lower
+      take(next)
       window = min(window * 2, table.settings.fills.windowMax)
     }
+  }
+
+  /// Goes on with another claim. What the last one has not brought is free.
+  func take(_ next: Claim) {
+    writer?.finish()
+    writer = nil
+    claim.end(.complete)
+    claim = next
+    claim.onStop(stop)
+    team.onClaim(next.span)
+    position = next.span.lower
   }
 
   /// The next gap behind a finished claim, where readers are near enough to want it soon.

@@ -30,8 +30,8 @@ final class FillTeam {
   private let statesRanges: Bool
   private var pace: Pace
   private var members: [FillRunner] = []
-  /// Claims of members that had to leave: the next member that is done with its own takes them over, and who waits for
-  /// them waits on.
+  /// Claims of members that had to leave: the next member that is done with its own, would pause, or is sent the whole
+  /// takes them over, and who waits for them waits on.
   private var orphans: [Claim] = []
   /// Members whose first answer has not come.
   private var opening = 0
@@ -97,8 +97,23 @@ final class FillTeam {
       member.claim.end(.cancelled)
     } else {
       orphans.append(member.claim)
+      for other in members { other.claim.endPause() }
     }
     settleForOne(because: reason)
+  }
+
+  /// Whether anything was left behind that nobody has taken over yet.
+  var hasOrphans: Bool { !orphans.isEmpty }
+
+  /// What was left behind, for the one member there is, whose exchange brings the whole.
+  ///
+  /// - Returns: the first of it that passes by before `position`; the rest is given up, so that this claim can be extended
+  ///   over it.
+  func takeOrphans(before position: UInt64) -> Claim? {
+    let first = orphans.filter { $0.span.lower < position }.min { $0.span.lower < $1.span.lower }
+    for claim in orphans where claim !== first { claim.end(.cancelled) }
+    orphans = []
+    return first
   }
 
   /// From now on, for a while, one connection has to do.

@@ -136,6 +136,55 @@ import Testing
     }
   }
 
+  /// The helper is refused when the member that is left is beyond its piece, and is then sent the whole: it ran on until
+  /// it was too far ahead of the reader, which waited for the helper's piece, which waited for the member.
+  @Test func whatARefusedHelperLeftBehindComesWithTheWhole() throws {
+    try withRig { rig in
+      let beyond = rig.gate("a request for what lies behind the helper's piece")
+      let refused = rig.gate("the helper's leaving")
+      // Where the helper's piece begins, and what is asked for behind it.
+      let asked = Monitor((helper: Int?.none, beyond: Int?.none))
+      let paced = PacedOrigin(Self.body, while: { _ in asked.withLock { $0.beyond == nil } })
+      let origin = try rig.origin { exchange in
+        let first =
+          exchange.request.field("Range").flatMap { Int($0.dropFirst("bytes=".count).prefix { $0 != "-" }) } ?? 0
+        enum Part { case helper, beyond, other }
+        let part = asked.withLock { asked -> Part in
+          guard let helper = asked.helper else {
+            if first > 1000 { asked.helper = first }
+            return first > 1000 ? .helper : .other
+          }
+          guard first > helper, asked.beyond == nil else { return .other }
+          asked.beyond = first
+          return .beyond
+        }
+        switch part {
+        case .helper:
+          try beyond.pass()
+          let length = ("Content-Length", "\(Self.body.size)")
+          try exchange.head("200 OK", paced.fields + [("ETag", paced.entityTag), length])
+          try exchange.waitForPeerToLeave()
+          refused.open()
+        case .beyond:
+          beyond.open()
+          try refused.pass()
+          try paced.serve(exchange, ignoresRange: true)
+        case .other: try paced.serve(exchange)
+        }
+      }
+      let larder = try rig.larder([
+        "workers": "1", "fills.connections_per_object": "2", "fills.read_ahead": "8M",
+      ])
+      let checker = BodyChecker(Self.body, from: 1000)
+      let client = try RawClient(port: larder.port)
+      let response = try client.fetch(origin.url("/"), [("Range", "bytes=1000-")], into: checker.take)
+      #expect(response.status == 206 && response.end == .clean)
+      #expect(checker.mismatch == nil && checker.position == Self.body.size)
+      let last = asked.withLock { $0.beyond }
+      #expect(origin.requests.last?.field("Range")?.hasPrefix("bytes=\(last ?? 0)-") == true, "it brings all the rest")
+    }
+  }
+
   @Test func aFastOriginIsAskedOnce() throws {
     try withSlowOrigin(isSlow: { _ in false }) { origin, _, _ in
       #expect(origin.requests.count == 1)
