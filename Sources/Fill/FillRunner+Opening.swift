@@ -54,6 +54,7 @@ extension FillRunner {
     case .body(let opened):
       var opened = opened
       opened.bridged = wanted.bridged
+      misfits = 0
       table.digests.hear(answer.head, of: representation)
       try boundShortAnswers(opened, asked: wanted.claim)
       return opened
@@ -67,8 +68,10 @@ extension FillRunner {
       table.counters.wrongAnswers.add()
       table.log.warning("\(source.target.absolute): refused the answer to \(wanted.claim): \(reason)")
       guard approach == .range, representation.validator.isStrong else { throw .ended(.wrong(reason: reason)) }
-      // Beside others a fill leaves; alone it reads the whole, as far as it must.
-      if !team.hasOthers { approach = .whole }
+      misfits += 1
+      // Beside others a fill leaves; alone it reads the whole, as far as it must. Where ranges are served, one bad answer
+      // is no reason to.
+      if !team.hasOthers, misfits > 1 || !team.servesRanges { approach = .whole }
       throw .retry(.unusable(source.origin, reason: reason), after: nil)
     }
   }

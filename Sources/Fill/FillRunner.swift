@@ -29,6 +29,8 @@ public final class FillRunner {
   var retry: RetryPolicy
   private var window: UInt64
   var approach = Approach.range
+  /// Answers in a row that did not fit what was asked.
+  var misfits = 0
   /// Answers in a row that were much shorter than asked.
   var crumbs = 0
   private var stop: @Sendable () -> Void = {}
@@ -135,6 +137,7 @@ public final class FillRunner {
     writer = nil
     claim.end(.complete)
     claim = next
+    approach = .range
     claim.onStop(stop)
     team.onClaim(next.span)
     position = next.span.lower

@@ -48,6 +48,25 @@ import Testing
     }
   }
 
+  /// One among good ones is no reason to read all that lies before what is wanted; two in a row are.
+  @Test(arguments: [1, 2]) func theWholeIsReadOnlyAfterTwoWrong206s(_ count: Int) throws {
+    try withRig { rig in
+      let origin = try rig.origin { exchange in
+        var behaviour = Representation.Behaviour(exchange.index == 0 ? .finish(after: 50_000) : .whole)
+        behaviour.ignoresConditions = true
+        let isWrong = (1...count).contains(exchange.index)
+        try Representation(Self.body, entityTag: isWrong ? nil : "\"v1\"").serve(exchange, behaviour)
+      }
+      let larder = try rig.larder()
+      let response = try RawClient.fetch(origin.url("/"), [("Range", "bytes=800000-899999")], through: larder.port)
+      #expect(response.status == 206 && response.end == .clean)
+      expectBytes(response.body, Self.body.bytes(800_000..<900_000))
+      let rest = "bytes=850000-899999"
+      #expect(
+        origin.requests.map { $0.field("Range") } == ["bytes=800000-899999", rest, rest] + (count > 1 ? [nil] : []))
+    }
+  }
+
   /// On a miss nothing is known to compare with, but what the range itself says.
   @Test(arguments: lies) func aWrong206OnAMissIsNotStored(_ lie: Lie) throws {
     try withRig { rig in
