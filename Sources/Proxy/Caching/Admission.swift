@@ -82,9 +82,8 @@ struct Admission {
   /// A response whose body is in the store, or on its way there.
   struct Admitted {
     let entry: StoredEntry
-    /// What brings the body, with a reader that keeps it going as long as it is held; nil where all of it has come with
-    /// the head.
-    let fill: (supply: Supply, reader: Reader)?
+    /// What brings the body, and is known as a reader of it; nil where all of it has come with the head.
+    let supply: Supply?
   }
 
   /// Stores the response and begins the fill of its body; a small body that came whole with its head is stored as well.
@@ -101,17 +100,17 @@ struct Admission {
       if context.fills.digests.concerns(body.response, representation) {
         DigestFollowUp(parts: parts, key: key, source: source).begin(representation)
       }
-      return Admitted(entry: entry, fill: nil)
+      return Admitted(entry: entry, supply: nil)
     }
     let supply = Supply(entry: entry, parts: parts, source: source)
     // Known as a reader before the fill looks for one.
-    let reader = supply.reader(of: ByteSpan(body.lower, body.upper ?? .max))
+    supply.read(ByteSpan(body.lower, body.upper ?? .max))
     supply.begin(
       ByteSpan(body.lower, body.upper ?? .max),
       opened: OpenedExchange(
         exchange: answer.exchange, offset: body.lower, upper: body.upper, total: body.total),
       reservation: body.reservation)
-    return Admitted(entry: entry, fill: (supply, reader))
+    return Admitted(entry: entry, supply: supply)
   }
 
   /// The representation that is stored already under the same strong validator: its bytes are the same ones

@@ -184,10 +184,8 @@ extension CachedRequest {
     let status = CacheStatus(
       .forwarded(reason, status: answer.head.status, stored: true, collapsed: waitedInVain),
       ttl: timeToLive(of: admitted.entry))
-    if let fill = admitted.fill {
-      let attempt = await respond(admitted.entry, selection, fill.supply, status, isFromOrigin: true)
-      withExtendedLifetime(fill.reader) {}
-      return attempt
+    if let supply = admitted.supply {
+      return await respond(admitted.entry, selection, supply, status, isFromOrigin: true)
     }
     if let queued = answerWhole(admitted.entry, selection, status) {
       await transaction.end()

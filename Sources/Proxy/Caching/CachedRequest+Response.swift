@@ -132,7 +132,7 @@ extension CachedRequest {
     _ span: ByteSpan, _ entry: StoredEntry, _ supply: Supply, _ reason: ForwardReason
   ) async -> Prepared {
     var (entry, supply) = (entry, supply)
-    let reader = supply.reader(of: span)
+    let reader = supply.read(span)
     // Eviction must not take the place that the origin is being asked for.
     let pin = entry.representation.pin(span)
     defer { withExtendedLifetime((reader, pin)) {} }

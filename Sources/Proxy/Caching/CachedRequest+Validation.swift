@@ -57,7 +57,7 @@ extension CachedRequest {
   private func validateByGap(
     _ entry: StoredEntry, _ supply: Supply, _ claim: Claim, _ bridged: [ByteSpan], _ reason: ValidationReason
   ) async -> Attempt {
-    let reader = supply.reader(of: claim.span)
+    let reader = supply.read(claim.span)
     defer { withExtendedLifetime(reader) {} }
     let answer = await sparing(entry, claim.span) {
       await ask(for: claim, bridged, of: entry, reason.forwardReason)

@@ -70,12 +70,12 @@ struct DigestFollowUp {
 
   /// Keeps the fill going, as if a reader were close to its end: it neither waits for others nor stops for want of one.
   private func waitForEnd(of admitted: Admission.Admitted, _ upper: UInt64) async {
-    guard upper > 0, let fill = admitted.fill else { return }
-    let reader = fill.supply.reader(of: ByteSpan(upper - 1, upper))
+    guard upper > 0, let supply = admitted.supply else { return }
+    let readers = (supply.read(ByteSpan(0, upper)), supply.read(ByteSpan(upper - 1, upper)))
     let traffic = context.fills.traffic(of: admitted.entry.representation)
     while let claim = traffic.running(at: upper - 1) {
       guard case .ended = await traffic.wait(for: claim, past: upper - 1) else { break }
     }
-    withExtendedLifetime((reader, fill.reader)) {}
+    withExtendedLifetime(readers) {}
   }
 }

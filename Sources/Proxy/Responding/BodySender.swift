@@ -44,7 +44,7 @@ final class BodySender {
 
   private func sendStored(_ span: ByteSpan, _ opening: StoredBytes?) async -> Ending {
     let representation = supply.representation
-    let reader = supply.reader(of: span)
+    let reader = supply.read(span)
     let pin = representation.pin(span)
     var position = span.lower
     var fruitless = 0

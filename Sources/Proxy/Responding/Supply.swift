@@ -18,6 +18,7 @@ final class Supply {
   private let traffic: Traffic
   /// What this response itself has asked upstream for, for the count of bytes from upstream.
   private var own = SpanSet()
+  private var latest: Reader?
   /// Whether this response has waited for a fill that another request began.
   private(set) var hasFollowed = false
 
@@ -158,8 +159,14 @@ final class Supply {
   /// Whether a fill has claimed the byte at `position`.
   func isOnItsWay(_ position: UInt64) -> Bool { traffic.running(at: position) != nil }
 
-  /// Makes a reader of a span known to fills.
-  func reader(of span: ByteSpan) -> Reader { traffic.enter(span) }
+  /// Makes a reader of a span known to fills. It stays known until the response reads another: without one in between a
+  /// fill would stop.
+  @discardableResult
+  func read(_ span: ByteSpan) -> Reader {
+    let reader = traffic.enter(span)
+    latest = reader
+    return reader
+  }
 
   /// How many of these bytes this response itself had asked upstream for.
   func ownBytes(in span: ByteSpan) -> UInt64 {
