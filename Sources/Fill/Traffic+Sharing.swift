@@ -75,6 +75,13 @@ extension Traffic {
 }
 
 extension Traffic.State {
+  /// Where another claim begins that lies at `position` or behind it, or what one around `position` is still to bring.
+  func nextClaim(from position: UInt64, besides id: UInt64? = nil) -> UInt64 {
+    claims.lazy.filter { $0.key != id }
+      .map { _, claim in claim.span.lower >= position ? claim.span.lower : claim.rest.lower }
+      .filter { $0 >= position }.min() ?? .max
+  }
+
   /// Ends a claim at `upper`, somewhere inside it.
   ///
   /// - Returns: who waited for something behind that.
@@ -95,7 +102,7 @@ extension Claim {
   func extend(to upper: UInt64) {
     traffic.state.withLock { state in
       guard let span = state.claims[id]?.span, upper > span.upper else { return }
-      let next = state.claims.values.lazy.map(\.span.lower).filter { $0 >= span.upper }.min() ?? .max
+      let next = state.nextClaim(from: span.upper, besides: id)
       state.claims[id]?.span = ByteSpan(span.lower, min(upper, next))
     }
   }

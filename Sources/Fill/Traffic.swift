@@ -75,6 +75,9 @@ public final class Traffic: Sendable {
 
     /// From here on others may take it over.
     var reached: UInt64 { max(position, held) }
+
+    /// What it is still to bring. What it has brought may have been evicted since, and is anybody's to bring again.
+    var rest: ByteSpan { ByteSpan(min(position, span.upper), span.upper) }
   }
 
   struct State {
@@ -147,14 +150,21 @@ public final class Traffic: Sendable {
 
   // MARK: Claims
 
-  /// The claim that holds `position`, where there is one.
+  /// The claim that is to bring `position`, where there is one.
   public func running(at position: UInt64) -> FollowedClaim? {
     state.withLock { state in
-      state.claims.first { $0.value.span.contains(position) }.map { FollowedClaim(id: $0.key) }
+      state.claims.first { $0.value.rest.contains(position) }.map { FollowedClaim(id: $0.key) }
     }
   }
 
-  /// Joins the claim that holds `position`, or makes a new one from there.
+  /// Whether a fill under way has brought the byte at `position` already.
+  public func hasPassed(_ position: UInt64) -> Bool {
+    state.withLock { state in
+      state.claims.values.contains { $0.span.contains(position) && !$0.rest.contains(position) }
+    }
+  }
+
+  /// Joins the claim that is to bring `position`, or makes a new one from there.
   ///
   /// - Parameter upper: where the gap ends; the new claim ends there, or where another claim begins.
   /// - Parameter takingOver: takes the position away from a claim that is still far from it.
@@ -164,14 +174,14 @@ public final class Traffic: Sendable {
     let (answer, ready) = state.withLock { state -> (ClaimAnswer, [Waiter]) in
       var upper = upper
       var ready: [Waiter] = []
-      if let (id, claim) = state.claims.first(where: { $0.value.span.contains(position) }) {
+      if let (id, claim) = state.claims.first(where: { $0.value.rest.contains(position) }) {
         guard takingOver, claim.isResumable, claim.position < position, claim.reached <= position else {
           return (.follow(FollowedClaim(id: id)), [])
         }
         upper = min(upper, claim.span.upper)
         ready = state.cut(id, at: position)
       }
-      for claim in state.claims.values where claim.span.lower > position { upper = min(upper, claim.span.lower) }
+      upper = min(upper, state.nextClaim(from: position.saturatingAdd(1)))
       let claim = Claim(traffic: self, adding: ByteSpan(position, upper), isResumable: isResumable, to: &state)
       return (.lead(claim), ready)
     }

@@ -75,6 +75,21 @@ import Testing
     #expect(whole.upper == .max)
   }
 
+  /// It may have been evicted since.
+  @Test func whatAFillHasBroughtIsAnybodysToBringAgain() throws {
+    let traffic = traffic()
+    let first = try lead(traffic.claim(at: 0, upTo: 1_000, isResumable: true))
+    _ = first.advance(to: 600)
+    #expect(traffic.running(at: 599) == nil && traffic.hasPassed(599))
+    #expect(traffic.running(at: 600) != nil && !traffic.hasPassed(600))
+    let again = try lead(traffic.claim(at: 0, upTo: 1_000, isResumable: true))
+    #expect(again.span == ByteSpan(0, 600), "up to what the first is still to bring")
+    again.extend(to: 900)
+    #expect(again.upper == 600)
+    first.extend(to: 1_100)
+    #expect(first.upper == 1_100, "nobody else is behind it")
+  }
+
   @Test func aFillPausesBeyondTheReadAheadAndOnlyThen() throws {
     let traffic = traffic()
     let reader = traffic.enter(ByteSpan(0, 1_000))

@@ -76,6 +76,36 @@ import Testing
     }
   }
 
+  /// What has been evicted behind a fill is brought once more, and kept: it was waited for, and relayed each time.
+  @Test func whatWasEvictedBehindARunningFillIsStoredAgain() throws {
+    try withRig { rig in
+      let body = PatternBody(seed: 163, size: 60 << 20)
+      let sent = 56 << 20
+      let gate = rig.gate("the rest")
+      let origin = try rig.origin { exchange in
+        try Representation(body).serve(exchange, exchange.index == 0 ? .init(.stall(after: sent, gate)) : .init())
+      }
+      let larder = try rig.larder(["cache.size": "44M", "workers": "1"])
+      let client = try RawClient(port: larder.port)
+      try client.send(RawClient.request("GET", origin.url("/")))
+      #expect(try client.responseHead().status == 200)
+      let checker = BodyChecker(body)
+      for _ in 0..<sent >> 20 { try client.read(1 << 20).withUnsafeBytes { checker.take($0) } }
+      // Nothing can be written there before its blocks have gone, which is done beside this.
+      try eventually("a hit on what was evicted", until: { $0 }) {
+        let part = try RawClient.fetch(origin.url("/"), [("Range", "bytes=100-199")], through: larder.port)
+        #expect(part.status == 206 && part.end == .clean)
+        expectBytes(part.body, body.bytes(100..<200))
+        return isHit(part)
+      }
+      #expect(origin.requests.dropFirst().allSatisfy { $0.field("Range") == "bytes=100-199" })
+      #expect(origin.requests.count > 1, "it was evicted")
+      gate.open()
+      for _ in sent >> 20..<body.size >> 20 { try client.read(1 << 20).withUnsafeBytes { checker.take($0) } }
+      #expect(checker.mismatch == nil && checker.position == body.size)
+    }
+  }
+
   @Test func aDataFileDeletedOrCutBehindItsBackIsFetchedAgain() throws {
     try withRig { rig in
       let body = PatternBody(seed: 161, size: 3_000_000)

@@ -202,8 +202,12 @@ extension CachedRequest {
 
   /// Whether what is missing can neither be asked for under a strong validator nor is on its way.
   private func isLost(_ selection: RangeSelection, _ entry: StoredEntry, _ supply: Supply) async -> Bool {
-    guard !entry.representation.validator.isStrong else { return false }
-    return await firstGap(in: selection, of: entry).map { !supply.isOnItsWay($0.lower) } ?? false
+    guard !entry.representation.validator.isStrong, let gap = await firstGap(in: selection, of: entry),
+      !supply.isOnItsWay(gap.lower)
+    else { return false }
+    // Between the two looks it may have come.
+    if case .absent = await entry.representation.presence(at: gap.lower, upTo: gap.upper) { return true }
+    return false
   }
 
   /// Whether what is missing, or was when the request came, is another's to bring.

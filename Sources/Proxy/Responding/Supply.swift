@@ -129,6 +129,11 @@ final class Supply {
     switch traffic.claim(at: span.lower, upTo: span.upper, isResumable: representation.validator.isStrong) {
     case .follow: opened.exchange.abandon()
     case .lead(let claim):
+      // Once more as well, beside a fill that is on its way: what is missing of it is asked for as such.
+      guard !traffic.hasPassed(span.lower) else {
+        claim.end(.cancelled)
+        return opened.exchange.abandon()
+      }
       begin(claim, opened: opened, reservation: reservation)
     }
   }
