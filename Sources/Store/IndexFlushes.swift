@@ -15,7 +15,14 @@ extension IndexThread {
     var needsFile = false
     representation.state.withLock { state in
       state.isQueued = false
-      guard state.phase == .stored, let key = state.key else { return }
+      guard state.phase == .stored, let key = state.key else {
+        // Nothing of it is written any more. But what is about to be freed must not be spoken of as long as its rows are
+        // there, which is until its last user has left.
+        guard state.isRecorded else { return }
+        for lower in state.removed { batch.delete(.extents, IndexKey.extent(id, lower)) }
+        state.removed = []
+        return
+      }
       for lower in state.removed where !state.dirty.contains(lower) {
         batch.delete(.extents, IndexKey.extent(id, lower))
       }

@@ -139,6 +139,27 @@ import Testing
     await store.close()
   }
 
+  /// Its blocks went and its rows stayed, until the last user left: after a crash they spoke of bytes that were not there.
+  @Test func whatIsEvictedOfASupersededBodyIsNoMoreInTheIndex() async throws {
+    let directory = try Directory()
+    let store = try Store.open(options(directory, capacity: 64 * mebibyte))
+    try await put(store, "it", 24 * mebibyte)
+    await store.sync()
+    let old = try #require(await store.entries(for: key("it")).first).representation
+    let pin = old.pin(ByteSpan(17 * mebibyte, 24 * mebibyte))
+    try await put(store, "it", mebibyte)
+    await store.sync()
+    #expect(old.isSuperseded)
+    #expect(await store.makeRoom(for: 44 * mebibyte) != nil)
+    await store.sync()
+    #expect(old.presentBytes == 8 * mebibyte, "its second part is in use")
+    withExtendedLifetime(pin) {}
+    store.abandon()
+    let verdict = try StoreVerifier.run(
+      directory: directory.path + "/cache", repairs: false, report: { Issue.record("\($0)") }, progress: { _ in })
+    #expect(!verdict.isBad)
+  }
+
   @Test func aStoreWithoutRoomIsNotToldOfAtEveryRequest() async throws {
     let directory = try Directory()
     let path = directory.path + "/log"
