@@ -148,21 +148,23 @@ final class BodySender {
         case .ended(let total): return .cut(.changed(reason: "its length is \(total)"))
         case .wrong(let reason): return .cut(.wrong(reason: reason))
         case .body(var opened):
-          while true {
-            let more = try await opened.exchange.readBody { piece in
-              let skipped = min(UInt64(piece.byteCount), position - min(position, opened.offset))
-              let rest = piece.extracting(droppingFirst: Int(skipped))
+          var isUnderWay = true
+          // An answer with the whole goes on behind what is wanted of it.
+          while isUnderWay, position < upper {
+            isUnderWay = try await opened.exchange.readBody { piece in
+              let bytes = ByteSpan(opened.offset, opened.offset + UInt64(piece.byteCount))
+              opened.offset = bytes.upper
+              guard let wanted = bytes.intersection(ByteSpan(position, upper)) else { return }
+              let rest = piece.extracting(Int(wanted.lower - bytes.lower)..<Int(wanted.upper - bytes.lower))
               if let coding { coding.gather(rest) } else { transaction.response.send(rest) }
-              position += UInt64(rest.byteCount)
-              opened.offset += UInt64(piece.byteCount)
-              transaction.record.bytesFromUpstream += UInt64(rest.byteCount)
+              position = wanted.upper
+              transaction.record.bytesFromUpstream += wanted.count
             }
             if let ending = await coding?.sendGathered() { return ending }
             guard await flush(downTo: Self.sendBuffer) else { return .clientGone }
             retry.progressed()
-            if !more { break }
           }
-          opened.exchange.finish()
+          if opened.exchange.isComplete { opened.exchange.finish() } else { opened.exchange.abandon() }
           // Where the end was not known, it is the total that was stated, or else where a whole answer ended.
           if upper == .max { upper = opened.total ?? position }
         }

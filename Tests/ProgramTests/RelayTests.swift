@@ -1,0 +1,65 @@
+// What the cache has no room for is passed on: right bytes, as many as were promised, whatever the origin makes of it.
+import TestSupport
+import Testing
+
+@Suite struct RelayTests {
+  private static let body = PatternBody(seed: 621, size: 40_000_000)
+  /// The store has no room for a piece of an object that is larger than itself.
+  private static let settings = ["workers": "1", "cache.size": "4M"]
+
+  /// Answers a Range with the whole from the second request on.
+  private static func serveWhole(_ exchange: Exchange, _ delivery: Representation.Delivery = .whole) throws {
+    guard exchange.index > 0 else { return try Representation(body).serve(exchange) }
+    var behaviour = Representation.Behaviour(delivery)
+    behaviour.ignoresRange = true
+    try Representation(body).serve(exchange, behaviour)
+  }
+
+  private func range(_ spans: Range<Int>...) -> (String, String) {
+    ("Range", "bytes=" + spans.map { "\($0.lowerBound)-\($0.upperBound - 1)" }.joined(separator: ","))
+  }
+
+  /// RFC 9110 §15.3.7.2: behind the bytes of a part stands the boundary, not what follows them in the object.
+  @Test func partsFromAnOriginThatIgnoresRangeEndWhereTheyEnd() throws {
+    try withRig { rig in
+      let origin = try rig.origin { try Self.serveWhole($0) }
+      let larder = try rig.larder(Self.settings)
+      let client = try RawClient(port: larder.port)
+      _ = try client.fetch(origin.url("/"), [range(0..<10)])
+      let spans = [1_000_000..<6_000_000, 9_000_000..<14_000_000]
+      let response = try client.fetch(origin.url("/"), [range(spans[0], spans[1])])
+      #expect(response.status == 206 && response.end == .clean)
+      let found = try parts(of: response)
+      #expect(found.map(\.contentRange) == ["bytes 1000000-5999999/40000000", "bytes 9000000-13999999/40000000"])
+      for (part, span) in zip(found, spans) { expectBytes(part.body, Self.body.bytes(span)) }
+    }
+  }
+
+  /// The next request on the connection does not wait for the rest of an object that nobody wants.
+  @Test func aPartFromAnOriginThatIgnoresRangeEndsItsExchange() throws {
+    try withRig { rig in
+      let rest = rig.gate("the rest of the object")
+      let hasWaitedInVain = Monitor(false)
+      let origin = try rig.origin { exchange in
+        let delivery = Representation.Delivery.by { exchange, _ in
+          try exchange.body(Self.body, 0..<7_000_000)
+          do {
+            try rest.pass()
+          } catch {
+            hasWaitedInVain.withLock { $0 = true }
+            throw error
+          }
+        }
+        try Self.serveWhole(exchange, delivery)
+      }
+      let larder = try rig.larder(Self.settings.merging(["upstream.stall_timeout": "10m"]) { $1 })
+      let client = try RawClient(port: larder.port)
+      _ = try client.fetch(origin.url("/"), [range(0..<10)])
+      let response = try client.fetch(origin.url("/"), [range(1_000_000..<6_000_000)])
+      #expect(response.status == 206 && response.end == .clean)
+      expectBytes(response.body, Self.body.bytes(1_000_000..<6_000_000))
+      #expect(isHit(try client.fetch(origin.url("/"), [range(0..<10)])))
+      #expect(!hasWaitedInVain.withLock { $0 })
+    }
+  }
+}
