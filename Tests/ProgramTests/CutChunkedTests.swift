@@ -71,6 +71,82 @@ import Testing
     }
   }
 
+  /// What is stored under a strong validator is kept; a 206 or 416 to a request for what is missing tells the total.
+  @Test(arguments: [
+    ("bytes=20000000-20000099", 20_000_000..<20_000_100), ("bytes=23999900-", 23_999_900..<24_000_000),
+    ("bytes=-100", 23_999_900..<24_000_000), ("bytes=30000000-", 0..<0),
+  ])
+  func aRangeBeyondWhatCameOfAChunkedObjectLeavesItStored(_ range: String, _ selected: Range<Int>) throws {
+    let body = PatternBody(seed: 305, size: 24_000_000)
+    try withRig { rig in
+      let left = rig.gate("the first exchange has ended early")
+      let origin = try rig.origin { exchange in
+        guard exchange.index == 0 else { return try Representation(body).serve(exchange) }
+        var behaviour = Representation.Behaviour()
+        behaviour.framing = .chunked
+        do {
+          try Representation(body).serve(exchange, behaviour)
+        } catch {
+          left.open()
+          throw error
+        }
+      }
+      let larder = try rig.larder([
+        "fills.read_ahead": "1M", "fills.finish_if_missing": "0", "fills.finish_if_done": "100%",
+      ])
+      let client = try RawClient(port: larder.port, receiveBuffer: 64 << 10)
+      try client.send(RawClient.request("GET", origin.url("/")))
+      _ = try client.responseHead()
+      _ = try client.read(500_000)
+      client.reset()
+      try left.pass()
+      let response = try RawClient.fetch(origin.url("/"), [("Range", range)], through: larder.port)
+      #expect(response.status == (selected.isEmpty ? 416 : 206) && response.end == .clean)
+      #expect(response.field("Content-Range")?.hasSuffix("/24000000") == true)
+      expectBytes(response.body, body.bytes(selected))
+      let start = try RawClient.fetch(origin.url("/"), [("Range", "bytes=0-999")], through: larder.port)
+      #expect(start.status == 206 && isHit(start))
+      expectBytes(start.body, body.bytes(0..<1000))
+    }
+  }
+
+  /// A fill that has paused for a client that takes nothing goes on for whoever waits for more of it, and does not stop
+  /// when that client leaves.
+  @Test(arguments: [false, true]) func aRangeAheadOfTheReaderOfAChunkedObjectArrives(_ leaves: Bool) throws {
+    let body = PatternBody(seed: 306, size: 24_000_000)
+    try withRig { rig in
+      let rest = rig.gate("what comes after the other has left")
+      let origin = try rig.origin { exchange in
+        try exchange.head(
+          "200 OK", [("Transfer-Encoding", "chunked"), ("ETag", "\"v1\""), ("Cache-Control", "max-age=3600")])
+        for offset in stride(from: 0, to: body.size, by: 100_000) {
+          if leaves, offset == 1_000_000 { try rest.pass() }
+          try exchange.chunk(body.bytes(offset..<offset + 100_000))
+        }
+        try exchange.lastChunk()
+      }
+      let larder = try rig.larder(["workers": "1", "fills.read_ahead": "1M", "fills.follow_patience": "1m"])
+      let slow = try RawClient(port: larder.port, receiveBuffer: 64 << 10)
+      try slow.send(RawClient.request("GET", origin.url("/")))
+      _ = try slow.responseHead()
+      let client = try RawClient(port: larder.port)
+      try client.send(RawClient.request("GET", origin.url("/"), [("Range", "bytes=20000000-20000099")]))
+      try letWorkerRead(larder)
+      if leaves {
+        slow.reset()
+        try eventually("the slow client's end", until: { $0 == 1 }) { try larder.metric("larder_clients_gone_total") }
+        rest.open()
+      }
+      let response = try client.response()
+      #expect(response.status == 206 && response.end == .clean)
+      expectBytes(response.body, body.bytes(20_000_000..<20_000_100))
+      let start = try RawClient.fetch(origin.url("/"), [("Range", "bytes=0-999")], through: larder.port)
+      #expect(start.status == 206)
+      expectBytes(start.body, body.bytes(0..<1000))
+      #expect(origin.requests.count == 1)
+    }
+  }
+
   /// RFC 9112 §7.1: the last chunk says that the body is complete. Where nothing can be kept, an honest shorter 206 is
   /// not the end of the body.
   @Test func aChunkedObjectLargerThanTheCacheArrivesWholeFromAnOriginOfShortParts() throws {

@@ -46,15 +46,15 @@ extension CachedRequest {
     var (selection, status, entry, supply) = (selection, status, entry, supply)
     let form = form(of: entry)
     status.detail = status.detail ?? form.detail
-    if case .awaitsTotal(let range) = selection {
-      guard await supply.waitForEnd(of: range) else { return await restart(entry) }
+    if case .awaitsTotal = selection {
+      if let attempt = await findEnd(of: selection, entry, supply, status.forwardReason ?? .partial) { return attempt }
       selection = entry.representation.total == nil ? selection : select(from: entry)
     }
     if request.method != .head {
       let isMissing = await isAnythingMissing(of: selection, entry)
       if isMissing, RequestCacheControl(request.fields).onlyIfCached { return await answerUncached() }
       if isMissing, !isFromOrigin, await isLost(selection, entry, supply) { return await miss(.partial) }
-      if isMissing, case .hit = status.handling { status.handling = .forwarded(.partial) }
+      if isMissing || supply.hasFetched, case .hit = status.handling { status.handling = .forwarded(.partial) }
       if let first = selection.spans(total: entry.representation.total).first, isMissing {
         switch await prepare(first, entry, supply, status.forwardReason ?? .partial) {
         case .ready(let freshEntry, let freshSupply): (entry, supply) = (freshEntry, freshSupply)
@@ -118,6 +118,31 @@ extension CachedRequest {
     }
     await transaction.end()
     return .answered
+  }
+
+  /// Sees to what a range of unknown total depends on before the head goes out; nil once that is known.
+  private func findEnd(
+    of selection: RangeSelection, _ entry: StoredEntry, _ supply: Supply, _ reason: ForwardReason
+  ) async -> Attempt? {
+    guard case .awaitsTotal(let range) = selection, let wanted = selection.spans(total: nil).first else { return nil }
+    guard !RequestCacheControl(request.fields).onlyIfCached else { return await answerUncached() }
+    switch await supply.findEnd(of: range, in: wanted) {
+    case .lookAgain: return nil
+    case .cancelled:
+      transaction.clientIsGone()
+      return .answered
+    case .failed where !entry.representation.validator.isStrong:
+      return await restart(entry)
+    case .failed(let outcome):
+      switch await prepared(after: outcome, entry, supply, reason) {
+      case .ready where entry.representation.total != nil: return nil
+      case .ready:
+        // How much there is to relay is not known either.
+        await pass(.noSpace(reason))
+        return .answered
+      case .attempt(let attempt): return attempt
+      }
+    }
   }
 
   private enum Prepared {

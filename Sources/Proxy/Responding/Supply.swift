@@ -141,24 +141,29 @@ final class Supply {
   /// This very request has brought the representation, whole.
   func noteWhole() { own.insert(ByteSpan(0, representation.total ?? 0)) }
 
-  /// Waits until what a range of unknown total depends on is known: its last byte, or the end of the representation.
+  /// Sees to it that what a range of unknown total depends on becomes known: its last byte, or the total.
   ///
-  /// - Returns: false where no fill is under way that could tell.
-  func waitForEnd(of range: ByteRange) async -> Bool {
-    let last: UInt64
-    switch range {
-    case .bounded(_, let end): last = end
-    case .from, .suffix: last = .max - 1
-    }
-    while representation.total == nil {
-      if last < .max - 1, case .present = await representation.presence(at: last, upTo: last + 1) { return true }
-      guard let claim = traffic.running(at: last) else { return representation.total != nil }
-      switch await wait(for: claim, past: last) {
+  /// It reads for that: what waits without being a reader does not keep a fill going. Where no fill is under way, the
+  /// answer to a request for what is missing tells the total.
+  ///
+  /// - Parameter wanted: where the range lies, as far as that is known without the total.
+  /// - Returns: `.lookAgain` once it is known.
+  func findEnd(of range: ByteRange, in wanted: ByteSpan) async -> Result {
+    let reader = read(wanted)
+    let pin = representation.pin(wanted)
+    while representation.total == nil,
+      let gap = await representation.gaps(in: wanted, limit: FillRunner.gapLimit).last
+    {
+      reader.advance(to: gap.lower)
+      // The suffix of what has come up to now is spared, and no more: the object may be larger than the cache.
+      if case .suffix(let count) = range { pin.advance(to: gap.lower - min(gap.lower, count)) }
+      switch await obtain(gap.lower, upTo: gap.upper) {
       case .lookAgain: continue
-      case .failed, .cancelled: return false
+      case .failed(let outcome): return .failed(outcome)
+      case .cancelled: return .cancelled
       }
     }
-    return true
+    return .lookAgain
   }
 
   /// Whether a fill has claimed the byte at `position`.
