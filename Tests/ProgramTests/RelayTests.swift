@@ -62,4 +62,77 @@ import Testing
       #expect(!hasWaitedInVain.withLock { $0 })
     }
   }
+
+  /// What an origin does once in a while.
+  enum Trouble: CaseIterable {
+    /// RFC 9110 §15.6.4: it may serve the same request a moment later.
+    case busy
+    case wrongPart
+    case emptyPart
+  }
+
+  @Test(arguments: Trouble.allCases) func aRelayedPartSurvivesWhatARetryMends(_ trouble: Trouble) throws {
+    try withRig { rig in
+      let origin = try rig.origin { exchange in
+        let resource = Representation(Self.body)
+        guard exchange.index > 1, exchange.index % 2 == 0 else { return try resource.serve(exchange) }
+        switch trouble {
+        case .busy: try exchange.respond("503 Service Unavailable", [("Retry-After", "0")])
+        case .wrongPart: try Representation(Self.body, entityTag: nil).serve(exchange, Self.unconditional())
+        case .emptyPart: try resource.serve(exchange, .init(.finish(after: 0)))
+        }
+      }
+      let larder = try rig.larder(Self.settings)
+      let client = try RawClient(port: larder.port)
+      _ = try client.fetch(origin.url("/"), [range(0..<10)])
+      let response = try client.fetch(origin.url("/"), [range(10_000_000..<16_000_000)])
+      #expect(response.status == 206 && response.end == .clean)
+      expectBytes(response.body, Self.body.bytes(10_000_000..<16_000_000))
+    }
+  }
+
+  private static func unconditional() -> Representation.Behaviour {
+    var behaviour = Representation.Behaviour()
+    behaviour.ignoresConditions = true
+    return behaviour
+  }
+
+  /// An origin whose parts name no validator any more still has the whole under the right one.
+  @Test func wherePartsStayWrongTheWholeIsRelayed() throws {
+    try withRig { rig in
+      let origin = try rig.origin { exchange in
+        let isWrong = exchange.index > 1 && exchange.request.field("Range") != nil
+        try Representation(Self.body, entityTag: isWrong ? nil : "\"v1\"").serve(exchange, Self.unconditional())
+      }
+      let larder = try rig.larder(Self.settings)
+      let client = try RawClient(port: larder.port)
+      _ = try client.fetch(origin.url("/"), [range(0..<10)])
+      let response = try client.fetch(origin.url("/"), [range(10_000_000..<16_000_000)])
+      #expect(response.status == 206 && response.end == .clean)
+      expectBytes(response.body, Self.body.bytes(10_000_000..<16_000_000))
+      #expect(origin.requests.last?.field("Range") == nil)
+    }
+  }
+
+  /// RFC 9110 §15.5.17: a 416 names the length, and nothing is missing where all of that has been sent.
+  @Test func aRelayedBodyOfUnknownLengthIsCompleteWhereA416SaysSo() throws {
+    let body = PatternBody(seed: 622, size: 20_000_000)
+    try withRig { rig in
+      let origin = try rig.origin { exchange in
+        if exchange.request.field("Range") == "bytes=\(body.size)-" { return try Representation(body).serve(exchange) }
+        try exchange.head(
+          "200 OK", [("Transfer-Encoding", "chunked"), ("ETag", "\"v1\""), ("Cache-Control", "max-age=3600")])
+        for offset in stride(from: 0, to: body.size, by: 100_000) {
+          try exchange.chunk(body.bytes(offset..<offset + 100_000))
+        }
+        exchange.finish()
+      }
+      let larder = try rig.larder(["workers": "1", "cache.size": "8M"])
+      let checker = BodyChecker(body)
+      let response = try RawClient(port: larder.port).fetch(origin.url("/"), into: checker.take)
+      #expect(response.status == 200 && response.end == .clean)
+      #expect(checker.mismatch == nil && checker.position == body.size)
+      #expect(origin.requests.last?.field("Range") == "bytes=\(body.size)-")
+    }
+  }
 }
