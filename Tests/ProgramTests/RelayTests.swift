@@ -135,4 +135,21 @@ import Testing
       #expect(origin.requests.last?.field("Range") == "bytes=\(body.size)-")
     }
   }
+
+  /// Rule 2: what is stored is sent from there, and what there is no room for is asked for to be stored once only.
+  @Test func whatIsStoredBetweenRelayedGapsIsNotAskedFor() throws {
+    try withRig { rig in
+      let origin = try rig.origin { try Representation(Self.body).serve($0) }
+      let larder = try rig.larder(Self.settings)
+      let client = try RawClient(port: larder.port)
+      _ = try client.fetch(origin.url("/"), [range(14_000_000..<15_000_000)])
+      let response = try client.fetch(origin.url("/"), [range(9_000_000..<20_000_000)])
+      #expect(response.status == 206 && response.end == .clean)
+      expectBytes(response.body, Self.body.bytes(9_000_000..<20_000_000))
+      #expect(
+        origin.requests.dropFirst().map { $0.field("Range") } == [
+          "bytes=9000000-13999999", "bytes=9000000-13999999", "bytes=15000000-19999999",
+        ])
+    }
+  }
 }

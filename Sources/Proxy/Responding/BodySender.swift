@@ -89,7 +89,16 @@ final class BodySender {
         case .cancelled: return .clientGone
         case .failed(let outcome):
           switch outcome {
-          case .storage: return await relay(ByteSpan(position, span.upper))
+          case .storage:
+            // What is stored behind the gap is not asked for.
+            let rest = ByteSpan(position, span.upper)
+            guard let gap = await representation.gaps(in: rest, limit: 1).first, gap.lower == position
+            else { continue }
+            let ending = await relay(gap)
+            guard case .complete = ending, gap.upper < span.upper else { return ending }
+            position = gap.upper
+            reader.advance(to: position)
+            pin.advance(to: position)
           case .changed where await isPresent(ByteSpan(position, span.upper)): continue
           case .complete, .changed, .refused, .failed, .wrong, .timedOut, .cancelled: return .cut(outcome)
           }

@@ -21,6 +21,8 @@ final class Supply {
   private var latest: Reader?
   /// Whether this response has waited for a fill that another request began.
   private(set) var hasFollowed = false
+  /// Why the store could not take what this response wanted; the origin is not asked to fill it once more.
+  private var storageFailure: StoreError?
 
   var representation: Representation { entry.representation }
   var hasFetched: Bool { !own.isEmpty }
@@ -46,6 +48,7 @@ final class Supply {
   ///
   /// - Parameter upper: where what the reader wants ends.
   func obtain(_ position: UInt64, upTo upper: UInt64) async -> Result {
+    if let storageFailure { return .failed(.storage(storageFailure)) }
     switch await claim(position, upTo: upper) {
     case .present: return .lookAgain
     case .follow(let claim):
@@ -221,6 +224,7 @@ final class Supply {
     case .changed, .refused, .failed, .wrong, .timedOut, .storage:
       // It may have passed the position before it failed, and all that there is arrives.
       if case .present = await representation.presence(at: position, upTo: position + 1) { return .lookAgain }
+      if case .storage(let failure) = outcome { storageFailure = failure }
       return .failed(outcome)
     }
   }
