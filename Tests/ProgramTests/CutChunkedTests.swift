@@ -36,9 +36,10 @@ import Testing
     }
   }
 
-  /// An object is fetched once, however many readers leave: the next one resumes where the last one's fill ended.
-  @Test func aChunkedObjectWhoseReaderHasLeftIsNotFetchedTwice() throws {
-    let body = PatternBody(seed: 302, size: 24_000_000)
+  /// A chunked object's first client leaves, and its fill ends; then what others ask for is looked at.
+  private func afterTheFirstReader(
+    of body: PatternBody, _ look: (_ origin: ScriptedOrigin, _ larder: LarderProcess) throws -> Void
+  ) throws {
     try withRig { rig in
       let left = rig.gate("the first exchange has ended early")
       let origin = try rig.origin { exchange in
@@ -60,6 +61,14 @@ import Testing
       _ = try client.read(500_000)
       client.reset()
       try left.pass()
+      try look(origin, larder)
+    }
+  }
+
+  /// An object is fetched once, however many readers leave: the next one resumes where the last one's fill ended.
+  @Test func aChunkedObjectWhoseReaderHasLeftIsNotFetchedTwice() throws {
+    let body = PatternBody(seed: 302, size: 24_000_000)
+    try afterTheFirstReader(of: body) { origin, larder in
       let checker = BodyChecker(body)
       let whole = try RawClient(port: larder.port).fetch(origin.url("/"), into: checker.take)
       #expect(whole.status == 200 && whole.end == .clean)
@@ -78,28 +87,7 @@ import Testing
   ])
   func aRangeBeyondWhatCameOfAChunkedObjectLeavesItStored(_ range: String, _ selected: Range<Int>) throws {
     let body = PatternBody(seed: 305, size: 24_000_000)
-    try withRig { rig in
-      let left = rig.gate("the first exchange has ended early")
-      let origin = try rig.origin { exchange in
-        guard exchange.index == 0 else { return try Representation(body).serve(exchange) }
-        var behaviour = Representation.Behaviour()
-        behaviour.framing = .chunked
-        do {
-          try Representation(body).serve(exchange, behaviour)
-        } catch {
-          left.open()
-          throw error
-        }
-      }
-      let larder = try rig.larder([
-        "fills.read_ahead": "1M", "fills.finish_if_missing": "0", "fills.finish_if_done": "100%",
-      ])
-      let client = try RawClient(port: larder.port, receiveBuffer: 64 << 10)
-      try client.send(RawClient.request("GET", origin.url("/")))
-      _ = try client.responseHead()
-      _ = try client.read(500_000)
-      client.reset()
-      try left.pass()
+    try afterTheFirstReader(of: body) { origin, larder in
       let response = try RawClient.fetch(origin.url("/"), [("Range", range)], through: larder.port)
       #expect(response.status == (selected.isEmpty ? 416 : 206) && response.end == .clean)
       #expect(response.field("Content-Range")?.hasSuffix("/24000000") == true)
