@@ -98,6 +98,24 @@ import Testing
     }
   }
 
+  /// A chunked body that has come with its head is stored to its end, however little of it was asked for.
+  @Test func aPartOfAChunkedObjectThatIsThereBringsAllOfIt() throws {
+    let text = String(repeating: "0123456789", count: 30)
+    try withRig { rig in
+      let origin = try rig.origin { exchange in
+        try exchange.raw(
+          "HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nCache-Control: max-age=3600\r\nTransfer-Encoding: chunked\r\n\r\n"
+            + "12c\r\n\(text)\r\n0\r\n\r\n")
+      }
+      let larder = try rig.larder()
+      let part = try RawClient.fetch(origin.url("/"), [("Range", "bytes=48-49")], through: larder.port)
+      #expect(part.status == 206 && part.field("Content-Range") == "bytes 48-49/300" && part.text == "89")
+      let whole = try RawClient.fetch(origin.url("/"), through: larder.port)
+      #expect(isHit(whole) && whole.text == text)
+      #expect(origin.requests.count == 1)
+    }
+  }
+
   /// A fill that has paused for a client that takes nothing goes on for whoever waits for more of it, and does not stop
   /// when that client leaves.
   @Test(arguments: [false, true]) func aRangeAheadOfTheReaderOfAChunkedObjectArrives(_ leaves: Bool) throws {

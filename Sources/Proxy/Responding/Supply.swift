@@ -152,7 +152,9 @@ final class Supply {
   /// - Parameter wanted: where the range lies, as far as that is known without the total.
   /// - Returns: `.lookAgain` once it is known.
   func findEnd(of range: ByteRange, in wanted: ByteSpan) async -> Result {
-    let reader = read(wanted)
+    // Beside the one before, for which the fill may be about to come to the end.
+    let reader = traffic.enter(wanted)
+    defer { latest = latest ?? reader }
     let pin = representation.pin(wanted)
     while representation.total == nil,
       let gap = await representation.gaps(in: wanted, limit: FillRunner.gapLimit).last
