@@ -68,21 +68,18 @@ extension CachedRequest {
       }
     }
     let total = entry.representation.total
-    var opening: StoredBytes?
+    let sender = BodySender(transaction, supply: supply, source: source, coding: CodedBody(form, transaction))
     if request.method != .head, !isFromOrigin, let first = selection.spans(total: total).first,
       case .present = await entry.representation.presence(at: first.lower, upTo: first.upper)
     {
-      // Taken before the head goes out: what was lost behind the store's back must not be promised.
       do {
-        opening = try await entry.representation.bytes(
-          in: first.prefix(form.isTransformed ? CodedBody.window : BodySender.window))
+        try await sender.open(first)
       } catch {
         context.log.info("\(key.text): \(error.explanation); asking the origin for them")
         return .lookAgain
       }
     }
     count(status)
-    let sender = BodySender(transaction, supply: supply, source: source, coding: CodedBody(form, transaction))
     var head = ResponseHead(
       status: entry.response.status, reason: entry.response.reason, fields: entry.response.served(as: form).fields)
     if !isFromOrigin { head = aged(head, entry) }
@@ -97,12 +94,12 @@ extension CachedRequest {
       let framing = head.status == 204 ? OutgoingFraming.none : length.map { .length($0) } ?? .unknownLength
       transaction.send(head, framing: framing, status: status, upstream: true)
       if request.method != .head {
-        return await finish(await sender.send(ByteSpan(0, total ?? .max), opening: opening))
+        return await finish(await sender.send(ByteSpan(0, total ?? .max)))
       }
     case .part(let span):
-      return await sendPart(span, total: total, head, status, sender, opening)
+      return await sendPart(span, total: total, head, status, sender)
     case .awaitsTotal(.bounded(let first, let last)):
-      return await sendPart(ByteSpan(first, last + 1), total: nil, head, status, sender, opening)
+      return await sendPart(ByteSpan(first, last + 1), total: nil, head, status, sender)
     case .awaitsTotal:
       return await restart(entry)
     case .parts(let spans):
@@ -249,14 +246,13 @@ extension CachedRequest {
   }
 
   private func sendPart(
-    _ span: ByteSpan, total: UInt64?, _ head: ResponseHead, _ status: CacheStatus, _ sender: BodySender,
-    _ opening: StoredBytes?
+    _ span: ByteSpan, total: UInt64?, _ head: ResponseHead, _ status: CacheStatus, _ sender: BodySender
   ) async -> Attempt {
     var head = partial(head)
     head.fields.set(
       .contentRange, ContentRange.satisfied(first: span.lower, last: span.upper - 1, total: total).fieldValue)
     transaction.send(head, framing: .length(span.count), status: status, upstream: true)
-    return await finish(await sender.send(span, opening: opening))
+    return await finish(await sender.send(span))
   }
 
   /// The head of a partial response. What was stated of the whole content does not hold for a part (RFC 9530 §2).

@@ -17,6 +17,8 @@ final class BodySender {
   /// What becomes of the bytes on their way; nil where they are sent as they are stored.
   private let coding: CodedBody?
 
+  /// The first bytes, where they have been taken from the store already, and what keeps them from being evicted.
+  private var opening: (position: UInt64, bytes: StoredBytes, pin: Pin)?
   init(_ transaction: Transaction, supply: Supply, source: FillSource, coding: CodedBody? = nil) {
     self.transaction = transaction
     self.supply = supply
@@ -35,25 +37,32 @@ final class BodySender {
   }
 
   /// Sends `span`; one with no known end is sent up to the total, once that is known.
-  ///
-  /// - Parameter opening: its first bytes, where they have been taken from the store already.
-  func send(_ span: ByteSpan, opening: StoredBytes? = nil) async -> Ending {
-    let ending = await sendStored(span, opening)
+  /// Takes the first bytes of what is to be sent, which are present, before the head goes out: what was lost behind the
+  /// store's back must not be promised.
+  func open(_ span: ByteSpan) async throws(StoreError) {
+    let window = span.prefix(coding == nil ? Self.window : CodedBody.window)
+    // Before they are looked at: who sees to them meanwhile holds nothing.
+    let pin = supply.representation.pin(window)
+    opening = (window.lower, try await supply.representation.bytes(in: window), pin)
+  }
+
+  func send(_ span: ByteSpan) async -> Ending {
+    let ending = await sendStored(span)
     guard case .complete = ending, let coding else { return ending }
     return await coding.finish()
   }
 
-  private func sendStored(_ span: ByteSpan, _ opening: StoredBytes?) async -> Ending {
+  private func sendStored(_ span: ByteSpan) async -> Ending {
     let representation = supply.representation
     let reader = supply.read(span)
     let pin = representation.pin(span)
     var position = span.lower
     var fruitless = 0
-    if let opening {
-      let sent = ByteSpan(position, position + UInt64(opening.count))
+    if let first = opening.take(), first.position == position {
+      let sent = ByteSpan(position, position + UInt64(first.bytes.count))
       account(sent)
       position = sent.upper
-      if let ending = await pass(opening) { return ending }
+      if let ending = await pass(first.bytes) { return ending }
       reader.advance(to: position)
       pin.advance(to: position)
     }
