@@ -86,8 +86,7 @@ extension FillRunner {
 
   /// Honest answers that are shorter than asked are followed up, but not one after another in crumbs.
   private func boundShortAnswers(_ opened: OpenedExchange, asked: ByteSpan) throws(Interruption) {
-    let end = opened.upper ?? .max
-    guard end < min(asked.upper, opened.total ?? .max), end - opened.offset < Self.crumb else {
+    guard opened.isCrumb(of: asked) else {
       crumbs = 0
       return
     }
@@ -96,7 +95,4 @@ extension FillRunner {
       throw .ended(.wrong(reason: "\(crumbs) answers in a row with a few bytes each"))
     }
   }
-
-  /// An answer with fewer bytes than this, where more was asked, is a crumb.
-  private static let crumb: UInt64 = 4 << 10
 }

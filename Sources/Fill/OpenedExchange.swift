@@ -20,6 +20,13 @@ public struct OpenedExchange {
   /// Whether the origin has served a range: the body is not the whole.
   var isPart: Bool { offset > 0 || (upper ?? .max) < (total ?? .max) }
 
+  /// Whether it brings only a few bytes of what was asked for, although more is there. One such answer is honest; many of
+  /// them are an exchange for every few bytes.
+  public func isCrumb(of asked: ByteSpan) -> Bool {
+    let end = upper ?? .max
+    return end < min(asked.upper, total ?? .max) && end - offset < 4 << 10
+  }
+
   public init(exchange: Exchange, offset: UInt64, upper: UInt64?, total: UInt64?) {
     self.total = total
     self.exchange = exchange

@@ -1,6 +1,7 @@
 // Sends spans of a representation to a client: from the store where they are present, else as fills bring them.
 
 import CachePolicy
+import Configuration
 import Diagnostics
 import EventLoop
 import Fill
@@ -16,9 +17,9 @@ final class BodySender {
   private let source: FillSource
   /// What becomes of the bytes on their way; nil where they are sent as they are stored.
   private let coding: CodedBody?
-
   /// The first bytes, where they have been taken from the store already, and what keeps them from being evicted.
   private var opening: (position: UInt64, bytes: StoredBytes, pin: Pin)?
+
   init(_ transaction: Transaction, supply: Supply, source: FillSource, coding: CodedBody? = nil) {
     self.transaction = transaction
     self.supply = supply
@@ -36,7 +37,6 @@ final class BodySender {
     case undecodable(reason: String)
   }
 
-  /// Sends `span`; one with no known end is sent up to the total, once that is known.
   /// Takes the first bytes of what is to be sent, which are present, before the head goes out: what was lost behind the
   /// store's back must not be promised.
   func open(_ span: ByteSpan) async throws(StoreError) {
@@ -46,6 +46,7 @@ final class BodySender {
     opening = (window.lower, try await supply.representation.bytes(in: window), pin)
   }
 
+  /// Sends `span`; one with no known end is sent up to the total, once that is known.
   func send(_ span: ByteSpan) async -> Ending {
     let ending = await sendStored(span)
     guard case .complete = ending, let coding else { return ending }
@@ -156,6 +157,7 @@ final class BodySender {
     var upper = span.upper
     var retry = RetryPolicy(context.settings)
     var wrongParts = 0
+    var crumbs = 0
     while position < upper {
       let before = position
       let failure: FillOutcome
@@ -183,6 +185,10 @@ final class BodySender {
           if let ending = try await pass(opened, from: &position, upTo: upper) { return ending }
           // Where the end was not known, it is the total that was stated, or else where a whole answer ended.
           if upper == .max { upper = opened.total ?? position }
+          crumbs = opened.isCrumb(of: ByteSpan(before, upper)) ? crumbs + 1 : 0
+          guard crumbs <= context.settings.fills.attempts else {
+            return .cut(.wrong(reason: "\(crumbs) answers in a row with a few bytes each"))
+          }
           guard position == before, position < upper else { continue }
           failure = .failed(.unusable(Origin(source.target), reason: "it brought nothing new"))
         }
