@@ -118,11 +118,14 @@ struct Admission {
   private func known(among stored: [StoredEntry], _ body: IncomingBody) -> Representation? {
     guard body.validator.isStrong else { return nil }
     let response = body.response
-    return stored.first { entry in
+    let found = stored.first { entry in
       entry.response.nominated == response.nominated && entry.representation.validator == body.validator
-        && (body.total == nil || entry.representation.total == body.total) && !entry.representation.isSuperseded
+        && !entry.representation.isSuperseded
         && entry.response.fields.combined(.contentEncoding) == response.fields.combined(.contentEncoding)
     }?.representation
+    // Of two of one length that is known: where only one is, it becomes the other's.
+    guard let found, let total = body.total else { return found }
+    return found.setTotal(total) ? found : nil
   }
 
   /// Stores a small body that has come with its head: that is the whole fill.
