@@ -40,6 +40,9 @@ public final class Claim: Sendable {
   /// Where the claim ends now.
   var upper: UInt64 { traffic.state.withLock { $0.claims[id]?.span.upper ?? span.lower } }
 
+  /// What it is still to bring.
+  var rest: ByteSpan { traffic.state.withLock { $0.claims[id]?.rest ?? ByteSpan(span.upper, span.upper) } }
+
   /// What stops the fill's task when nobody reads any more.
   public func onStop(_ stop: @escaping @Sendable () -> Void) {
     traffic.state.withLock { $0.claims[id]?.stop = stop }

@@ -140,7 +140,8 @@ public final class FillRunner {
     approach = .range
     claim.onStop(stop)
     team.onClaim(next.span)
-    position = next.span.lower
+    // Another may have brought the beginning, and somebody else may have asked for that again.
+    position = next.rest.lower
   }
 
   /// The next gap behind a finished claim, where readers are near enough to want it soon.
