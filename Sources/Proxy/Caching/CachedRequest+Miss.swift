@@ -178,9 +178,7 @@ extension CachedRequest {
     ownFields = unstorableFields(of: answer.head, body.terms)
     var selection = select(from: admitted.entry)
     // RFC 9110 §14.2: Range may be ignored; what lies far behind would keep the client waiting for its first byte.
-    if answer.head.status == 200, case .part(let span) = selection, span.lower > settings.fills.rangeSkip {
-      selection = .whole
-    }
+    if answer.head.status == 200, let first = selection.first, first > settings.fills.rangeSkip { selection = .whole }
     let status = CacheStatus(
       .forwarded(reason, status: answer.head.status, stored: true, collapsed: waitedInVain),
       ttl: timeToLive(of: admitted.entry))

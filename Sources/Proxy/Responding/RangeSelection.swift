@@ -49,6 +49,15 @@ enum RangeSelection: Equatable {
     }
   }
 
+  /// Where the one part that was asked for begins; nil where it is not one, or depends on the end.
+  var first: UInt64? {
+    switch self {
+    case .part(let span): span.lower
+    case .awaitsTotal(.bounded(let first, _)), .awaitsTotal(.from(let first)): first
+    case .awaitsTotal(.suffix), .whole, .parts, .unsatisfiable: nil
+    }
+  }
+
   /// The spans to send, in order; `total` nil stands for an end not known yet.
   func spans(total: UInt64?) -> [ByteSpan] {
     switch self {
