@@ -108,11 +108,12 @@ import Testing
     }
   }
 
-  @Test func anIgnoredRangeFarInsideGivesTheClientThe200() throws {
+  @Test(arguments: [false, true]) func anIgnoredRangeFarInsideGivesTheClientThe200(_ isChunked: Bool) throws {
     try withRig { rig in
       let origin = try rig.origin { exchange in
         var behaviour = Representation.Behaviour()
         behaviour.ignoresRange = true
+        if isChunked { behaviour.framing = .chunked }
         try Representation(Self.body).serve(exchange, behaviour)
       }
       let larder = try rig.larder(["fills.range_skip": "64K"])
