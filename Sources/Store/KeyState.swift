@@ -5,8 +5,8 @@ import CachePolicy
 struct KeyState {
   /// What is stored under it, each with a variant of its own. Hardly ever more than one.
   private(set) var entries: [StoredEntry] = []
-  /// The variants that were removed and that the index may still have.
-  private(set) var buried: [UInt64] = []
+  /// The variants that were removed and that the index may still have. A client that makes up variants makes many.
+  private(set) var buried: Set<UInt64> = []
   let key: CacheKey
   /// Whether the variants are all there are.
   var isLoaded: Bool
@@ -47,11 +47,11 @@ struct KeyState {
   /// Takes out what there is of a variant, and notes that it was.
   mutating func bury(_ variant: UInt64) {
     remove(variant)
-    buried.append(variant)
+    buried.insert(variant)
   }
 
   private mutating func remove(_ variant: UInt64) {
     entries.removeAll { $0.variant == variant }
-    buried.removeAll { $0 == variant }
+    buried.remove(variant)
   }
 }
