@@ -24,9 +24,9 @@ enum RangeSelection: Equatable {
   ) -> RangeSelection {
     // RFC 9110 §14.2: Range is for GET, and only where the answer without it would be 200.
     guard request.method == .get, response.status == 200, request.fields.contains(.range) else { return .whole }
-    let single = RangeField.single(request.fields)
-    if let total, let single, let span = RangeResolution.span(of: single, total: total),
-      !request.fields.contains(.ifRange)
+    // As it is mostly.
+    if let total, !request.fields.contains(.ifRange), let range = RangeField.single(request.fields),
+      let span = RangeResolution.span(of: range, total: total)
     {
       return .part(span)
     }

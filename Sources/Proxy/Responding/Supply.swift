@@ -18,6 +18,7 @@ final class Supply {
   private let traffic: Traffic
   /// What this response itself has asked upstream for, for the count of bytes from upstream.
   private var own = SpanSet()
+  /// What is known to fills of this response's reading, until it reads another span.
   private var latest: Reader?
   /// Whether this response has waited for a fill that another request began.
   private(set) var hasFollowed = false
