@@ -7,8 +7,10 @@ package struct FieldNameSet: Sendable {
   /// Each by its bit, as in `Fields`.
   let bits: UInt64
 
+  /// For names in code; one that is not among the known ones is a programming error.
   package init(_ names: [FieldName]) {
     members = names.map(\.known)
+    precondition(!members.contains(.none), "a set of names has one that has no word")
     bits = members.reduce(0) { $0 | Fields.bit(of: $1) }
   }
 

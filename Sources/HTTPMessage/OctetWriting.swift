@@ -14,7 +14,7 @@ extension OutputSpan<UInt8> {
 
   /// Appends the octets of a literal.
   @inlinable @inline(__always) package mutating func append(_ literal: StaticString) {
-    literal.withUTF8Buffer { append(RawSpan(_unsafeBytes: UnsafeRawBufferPointer($0))) }
+    literal.withUTF8Buffer { append(UnsafeRawBufferPointer($0).bytes) }
   }
 
   /// Appends the UTF-8 octets of a text.
