@@ -98,6 +98,22 @@ import Testing
     }
   }
 
+  /// RFC 9111 §5.2.1.7, RFC 9211 §2.1: what is there is given to who wants nothing else, and nobody says that more was
+  /// asked for, although the length is not known.
+  @Test(arguments: [[], [("Cache-Control", "only-if-cached")]])
+  func whatIsThereOfAChunkedObjectIsAHit(_ fields: [(String, String)]) throws {
+    let body = PatternBody(seed: 308, size: 24_000_000)
+    try afterTheFirstReader(of: body) { origin, larder in
+      let asked = origin.requests.count
+      let range = ("Range", "bytes=100-1099")
+      let response = try RawClient.fetch(origin.url("/"), fields + [range], through: larder.port)
+      #expect(response.status == 206 && response.field("Content-Range") == "bytes 100-1099/*")
+      #expect(isHit(response), "\(response.cacheStatus)")
+      expectBytes(response.body, body.bytes(100..<1100))
+      #expect(origin.requests.count == asked)
+    }
+  }
+
   /// A chunked body that has come with its head is stored to its end, however little of it was asked for.
   @Test func aPartOfAChunkedObjectThatIsThereBringsAllOfIt() throws {
     let text = String(repeating: "0123456789", count: 30)

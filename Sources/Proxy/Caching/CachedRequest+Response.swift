@@ -122,7 +122,9 @@ extension CachedRequest {
     of selection: RangeSelection, _ entry: StoredEntry, _ supply: Supply, _ reason: ForwardReason
   ) async -> Attempt? {
     guard case .awaitsTotal(let range) = selection, let wanted = selection.spans(total: nil).first else { return nil }
-    guard !RequestCacheControl(request.fields).onlyIfCached else { return await answerUncached() }
+    if RequestCacheControl(request.fields).onlyIfCached, await isAnythingMissing(of: selection, entry) {
+      return await answerUncached()
+    }
     switch await supply.findEnd(of: range, in: wanted) {
     case .lookAgain: return nil
     case .cancelled:
@@ -218,8 +220,8 @@ extension CachedRequest {
 
   func isAnythingMissing(of selection: RangeSelection, _ entry: StoredEntry) async -> Bool {
     if entry.representation.isComplete { return false }
-    let endIsKnown = entry.representation.total != nil
-    return await firstGap(in: selection, of: entry) != nil || !endIsKnown
+    if await firstGap(in: selection, of: entry) != nil { return true }
+    return entry.representation.total == nil && selection.reachesToTheEnd
   }
 
   /// Whether what is missing can neither be asked for under a strong validator nor is on its way.

@@ -58,6 +58,14 @@ enum RangeSelection: Equatable {
     }
   }
 
+  /// Whether it is sent to the end of the representation, wherever that is.
+  var reachesToTheEnd: Bool {
+    switch self {
+    case .whole, .awaitsTotal(.from), .awaitsTotal(.suffix): true
+    case .part, .parts, .unsatisfiable, .awaitsTotal(.bounded): false
+    }
+  }
+
   /// The spans to send, in order; `total` nil stands for an end not known yet.
   func spans(total: UInt64?) -> [ByteSpan] {
     switch self {
