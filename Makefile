@@ -41,12 +41,12 @@ build: build-packages
 run: build
 	@exec $(BINARY) serve $(ARGUMENTS)
 
-# Puts the program, its settings (where there are none yet) and its systemd unit in place. Swift's library is linked in, so
-# that the toolchain need not stay.
+# Puts the program, its settings (where there are none yet) and its systemd unit in place. Swift's library is linked into a
+# release build (Package.swift), so the toolchain need not stay.
 PREFIX ?= /usr/local
 install: build-packages
-	swift build -c release --product larder --static-swift-stdlib --scratch-path .build/static
-	$(SUDO) install -D .build/static/release/larder $(DESTDIR)$(PREFIX)/bin/larder
+	swift build -c release --product larder
+	$(SUDO) install -D .build/release/larder $(DESTDIR)$(PREFIX)/bin/larder
 	[ -e $(DESTDIR)/etc/larder.yaml ] || $(SUDO) install -D -m 644 conf/larder.yaml $(DESTDIR)/etc/larder.yaml
 	sed 's#/usr/local#$(PREFIX)#' conf/larder.service > .build/larder.service
 	$(SUDO) install -D -m 644 .build/larder.service $(DESTDIR)/etc/systemd/system/larder.service
