@@ -160,10 +160,7 @@ extension RepresentationState {
     isRecordDirty = true
     guard var segment = segments[0] else { return 0 }
     for extent in segment.extents {
-      segment.change(extent.lower) { extent in
-        extent.pack = 0
-        extent.packOffset = 0
-      }
+      segment.place(extent.lower, pack: 0, offset: 0)
       dirty.insert(extent.lower)
     }
     segments[0] = segment

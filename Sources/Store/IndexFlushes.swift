@@ -40,12 +40,14 @@ extension IndexThread {
         } value: {
           ExtentRecord.encode(extent, into: &$0)
         }
-        state.segments[number]?.dirtyGeneration = generation
+        _ = state.segments.change(number) { $0.dirtyGeneration = generation }
         needsFile = state.body == .file
       }
       state.dirty = waiting
-      for number in state.segments.keys where state.segments[number]?.dirtyGeneration == .max {
-        if waiting.isEmpty { state.segments[number]?.dirtyGeneration = generation }
+      if waiting.isEmpty {
+        state.segments.changeAll { segment in
+          if segment.dirtyGeneration == .max { segment.dirtyGeneration = generation }
+        }
       }
       let record = RepresentationRecord(
         validator: representation.validator, total: state.total, isPacked: state.body == .memory,

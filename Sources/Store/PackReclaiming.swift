@@ -149,11 +149,10 @@ extension IndexThread {
         guard known.pack == number, known.length == extent.length, known.checksum == extent.checksum else {
           return false
         }
-        state.segments[0]?.change(extent.lower) { known in
-          known.pack = extent.pack
-          known.packOffset = extent.packOffset
+        _ = state.segments.change(0) { segment in
+          segment.place(extent.lower, pack: extent.pack, offset: extent.packOffset)
+          segment.dirtyGeneration = generation
         }
-        state.segments[0]?.dirtyGeneration = generation
         return true
       }
       gathering.held[id] = representation

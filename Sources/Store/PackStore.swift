@@ -69,8 +69,11 @@ struct PackStore: ~Copyable {
     tail.put(checksum)
     tail.append(contentsOf: bytes)
     let size = UInt64(PackStore.headerSize + bytes.count)
-    packs[current, default: PackRecord(size: 0, live: 0)].size += size
-    packs[current]?.live += size
+    // Read and set: to change it in its place costs three allocations here.
+    var record = packs[current] ?? PackRecord(size: 0, live: 0)
+    record.size += size
+    record.live += size
+    packs[current] = record
     liveBytes += size
     changed.insert(current)
     return PackPlace(pack: current, offset: UInt32(offset))

@@ -75,8 +75,9 @@ extension IndexThread {
       state.outgrown = []
       guard state.body == .memory, state.phase == .stored, let buffer = state.buffer, let segment = state.segments[0]
       else { return [] }
-      return segment.extents.filter { state.dirty.contains($0.lower) && $0.pack == 0 }.map {
-        ($0, buffer[Int($0.lower)..<Int($0.upper)])
+      return segment.extents.compactMap { extent in
+        guard extent.pack == 0, state.dirty.contains(extent.lower) else { return nil }
+        return (extent, buffer[Int(extent.lower)..<Int(extent.upper)])
       }
     }
     for (extent, bytes) in parts {
@@ -88,10 +89,7 @@ extension IndexThread {
         guard state.body == .memory, let now = state.segments[0]?.extent(beginningAt: extent.lower),
           now.length == extent.length, now.checksum == extent.checksum
         else { return false }
-        state.segments[0]?.change(extent.lower) { extent in
-          extent.pack = place.pack
-          extent.packOffset = place.offset
-        }
+        _ = state.segments.change(0) { $0.place(extent.lower, pack: place.pack, offset: place.offset) }
         inMemoryOnly = min(state.unpacked, UInt64(extent.length))
         state.unpacked -= inMemoryOnly
         return true
@@ -113,10 +111,7 @@ extension IndexThread {
       guard state.body == .memory, let extents = state.segments[0]?.extents else { return }
       lost = extents.filter { $0.pack != 0 && state.dirty.contains($0.lower) && !packs.has($0) }
       for extent in lost {
-        state.segments[0]?.change(extent.lower) { extent in
-          extent.pack = 0
-          extent.packOffset = 0
-        }
+        _ = state.segments.change(0) { $0.place(extent.lower, pack: 0, offset: 0) }
         state.unpacked += UInt64(extent.length)
       }
     }

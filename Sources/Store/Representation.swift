@@ -166,7 +166,7 @@ extension RepresentationState {
 
   /// The extents that stand in packs.
   var packedExtents: [Extent] {
-    body == .memory ? segments.values.flatMap { $0.extents.filter { $0.pack != 0 } } : []
+    body == .memory ? segments.all.flatMap { $0.extents.filter { $0.pack != 0 } } : []
   }
 }
 

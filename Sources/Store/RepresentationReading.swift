@@ -130,12 +130,10 @@ extension Representation {
     if state.phase == .gone { return .absent }
     let number = Segment.number(of: span.lower)
     guard state.touched.present(at: number) != nil else { return .absent }
-    guard let index = state.segments.index(forKey: number),
-      state.segments.values[index].isLoaded
-        || state.segments.values[index].extent(at: span.lower) != nil
-    else { return .load(segment: number) }
-    state.segments.values[index].wasUsed = true
-    let segment = state.segments.values[index]
+    guard let segment = state.segments[number], segment.isLoaded || segment.extent(at: span.lower) != nil else {
+      return .load(segment: number)
+    }
+    _ = state.segments.change(number) { $0.wasUsed = true }
     let limit = min(span.upper, span.lower + window)
     guard let end = segment.presentEnd(from: span.lower, limit: limit) else { return .absent }
     let found = ByteSpan(span.lower, end)

@@ -33,7 +33,7 @@ struct RepresentationState {
   var key: KeyHash?
 
   /// The extents by segment, as far as they are loaded; the numbers of segments that have any byte, and all bytes.
-  var segments: [UInt64: Segment] = [:]
+  var segments = SegmentTable()
   var touched = SpanSet()
   var complete = SpanSet()
   /// By the number of a segment, the stretches of it that were checked or written since the store was opened.
@@ -117,9 +117,11 @@ struct RepresentationState {
 
   /// Makes sure an untouched segment counts as loaded: the index has nothing of it.
   private mutating func isLoaded(_ number: UInt64) -> Bool {
-    guard let index = segments.index(forKey: number) else { return false }
-    segments.values[index].wasUsed = true
-    return segments.values[index].isLoaded
+    let isLoaded = segments.change(number) { segment in
+      segment.wasUsed = true
+      return segment.isLoaded
+    }
+    return isLoaded ?? false
   }
 
   /// Whether `position` is present, and how far at least that holds. Looks at one loaded segment and at whole runs of
@@ -220,15 +222,19 @@ struct RepresentationState {
 
   private mutating func changeSegment(_ number: UInt64, near position: UInt64, _ body: (inout Segment) -> Void) -> Int64
   {
-    guard let index = segments.index(forKey: number) else { return 0 }
-    let before = segments.values[index].presentBytes
-    let blocksBefore = segments.values[index].blocks(around: position).nonzeroBitCount
-    body(&segments.values[index])
-    presentBytes = presentBytes + segments.values[index].presentBytes - before
-    segments.values[index].dirtyGeneration = .max
+    let growth = segments.change(number) { segment in
+      let (before, blocksBefore) = (segment.presentBytes, segment.blocks(around: position).nonzeroBitCount)
+      body(&segment)
+      segment.dirtyGeneration = .max
+      return (
+        bytes: Int64(segment.presentBytes) - Int64(before),
+        blocks: segment.blocks(around: position).nonzeroBitCount - blocksBefore
+      )
+    }
+    guard let growth else { return 0 }
+    presentBytes = UInt64(Int64(presentBytes) + growth.bytes)
     guard self.body == .file else { return 0 }
-    let blocks = segments.values[index].blocks(around: position).nonzeroBitCount - blocksBefore
-    let charge = Int64(blocks) * 4096
+    let charge = Int64(growth.blocks) * 4096
     allocated = UInt64(max(0, Int64(allocated) + charge))
     return charge
   }
@@ -272,30 +278,24 @@ struct RepresentationState {
   mutating func distrust() {
     checked = [:]
     distrusts += 1
-    for index in segments.indices { segments.values[index].uncheck() }
+    segments.changeAll { $0.uncheck() }
   }
 
   /// Notes that the bytes of a span that lies in one segment are in the page cache.
   mutating func noteResident(_ span: ByteSpan, at moment: CoarseMoment) {
-    guard let index = segments.index(forKey: Segment.number(of: span.lower)) else { return }
-    segments.values[index].noteResident(span, at: moment)
+    _ = segments.change(Segment.number(of: span.lower)) { $0.noteResident(span, at: moment) }
   }
 
   /// Marks the segment of a checked extent's stretch, when all of the stretch's extents are checked.
   mutating func noteChecked(_ lower: UInt64, checksum: UInt64) {
     let number = Segment.number(of: lower)
-    guard let index = segments.index(forKey: number) else { return }
-    segments.values[index].change(lower) { extent in
-      if extent.checksum == checksum { extent.isChecked = true }
+    let isStretchChecked = segments.change(number) { segment in
+      segment.change(lower) { extent in
+        if extent.checksum == checksum { extent.isChecked = true }
+      }
+      return segment.isStretchChecked(around: lower)
     }
-    let base = lower / Extent.largest * Extent.largest
-    var place = segments.values[index].index(beyond: base)
-    let extents = segments.values[index].extents
-    while place < extents.count, extents[place].lower < base + Extent.largest {
-      if !extents[place].isChecked { return }
-      place += 1
-    }
-    checked[number, default: 0] |= Self.stretch(lower)
+    if isStretchChecked == true { checked[number, default: 0] |= Self.stretch(lower) }
   }
 
   mutating func noteCompleteness(_ number: UInt64) {

@@ -109,6 +109,20 @@ struct Segment: Sendable {
     body(&extents[index])
   }
 
+  /// Whether all extents in the same `Extent.largest` stretch as `position` are checked.
+  func isStretchChecked(around position: UInt64) -> Bool {
+    let base = position / Extent.largest * Extent.largest
+    return extents[index(beyond: base)...].prefix { $0.lower < base + Extent.largest }.allSatisfy(\.isChecked)
+  }
+
+  /// Notes where the bytes of the extent that begins at `lower` stand in a pack; pack 0 is none.
+  mutating func place(_ lower: UInt64, pack: UInt32, offset: UInt32) {
+    change(lower) { extent in
+      extent.pack = pack
+      extent.packOffset = offset
+    }
+  }
+
   /// Notes that the bytes of a span were found in the page cache.
   mutating func noteResident(_ span: ByteSpan, at moment: CoarseMoment) {
     var place = index(beyond: span.lower)
