@@ -4,8 +4,11 @@
 ///
 /// Look-ups are a binary search; a change moves only the spans behind it.
 public struct SpanSet: Equatable, Sendable {
-  /// The spans in ascending order, with at least one absent byte between any two.
-  public private(set) var spans: [ByteSpan] = []
+  /// The first span, which most sets have no more than: it needs no memory beside the set.
+  public private(set) var first: ByteSpan?
+
+  /// The spans behind the first, in ascending order, with at least one absent byte between any two.
+  private var others: [ByteSpan] = []
 
   /// How many bytes are in the set.
   public private(set) var totalBytes: UInt64 = 0
@@ -18,33 +21,41 @@ public struct SpanSet: Equatable, Sendable {
     for span in spans { insert(span) }
   }
 
+  /// The spans in ascending order, with at least one absent byte between any two.
+  public var spans: [ByteSpan] { (first.map { [$0] } ?? []) + others }
+
+  /// Calls `body` with each span, in ascending order.
+  public func forEach(_ body: (ByteSpan) -> Void) {
+    first.map(body)
+    others.forEach(body)
+  }
+
+  /// The last span; nil in an empty set.
+  public var last: ByteSpan? { others.last ?? first }
+
   /// How many spans the set consists of.
-  public var count: Int { spans.count }
+  public var count: Int { first == nil ? 0 : others.count + 1 }
 
   /// Whether the set has no byte.
-  public var isEmpty: Bool { spans.isEmpty }
+  public var isEmpty: Bool { first == nil }
 
   /// Adds the bytes of `span`; returns how many of them were not in the set.
   @discardableResult
   public mutating func insert(_ span: ByteSpan) -> UInt64 {
     guard !span.isEmpty else { return 0 }
     // Spans that merely touch are taken in as well: the set stays coalesced.
-    let first = firstIndex { $0.upper >= span.lower }
-    var end = first
+    let start = firstIndex { $0.upper >= span.lower }
+    var end = start
     var (lower, upper) = (span.lower, span.upper)
     var swallowed: UInt64 = 0
-    while end < spans.count, spans[end].lower <= span.upper {
-      lower = min(lower, spans[end].lower)
-      upper = max(upper, spans[end].upper)
-      swallowed += spans[end].count
+    while let present = self[end], present.lower <= span.upper {
+      lower = min(lower, present.lower)
+      upper = max(upper, present.upper)
+      swallowed += present.count
       end += 1
     }
     let merged = ByteSpan(lower, upper)
-    if end == first + 1 {
-      spans[first] = merged
-    } else {
-      spans.replaceSubrange(first..<end, with: CollectionOfOne(merged))
-    }
+    replace(start..<end, with: merged)
     let added = merged.count - swallowed
     totalBytes += added
     return added
@@ -54,18 +65,18 @@ public struct SpanSet: Equatable, Sendable {
   @discardableResult
   public mutating func remove(_ span: ByteSpan) -> UInt64 {
     guard !span.isEmpty else { return 0 }
-    let first = firstIndex { $0.upper > span.lower }
-    var end = first
+    let start = firstIndex { $0.upper > span.lower }
+    var end = start
     var removed: UInt64 = 0
-    var kept: [ByteSpan] = []
-    while end < spans.count, spans[end].lower < span.upper {
-      let present = spans[end]
+    var (before, behind): (ByteSpan?, ByteSpan?)
+    while let present = self[end], present.lower < span.upper {
       removed += min(present.upper, span.upper) - max(present.lower, span.lower)
-      if present.lower < span.lower { kept.append(ByteSpan(present.lower, span.lower)) }
-      if present.upper > span.upper { kept.append(ByteSpan(span.upper, present.upper)) }
+      if present.lower < span.lower { before = ByteSpan(present.lower, span.lower) }
+      if present.upper > span.upper { behind = ByteSpan(span.upper, present.upper) }
       end += 1
     }
-    spans.replaceSubrange(first..<end, with: kept)
+    replace(start..<end, with: before ?? behind)
+    if before != nil, let behind { replace((start + 1)..<(start + 1), with: behind) }
     totalBytes -= removed
     return removed
   }
@@ -78,9 +89,8 @@ public struct SpanSet: Equatable, Sendable {
 
   /// The whole span of the set that the byte at `position` belongs to, or nil when it is absent.
   public func present(at position: UInt64) -> ByteSpan? {
-    let index = firstIndex { $0.upper > position }
-    guard index < spans.count, spans[index].lower <= position else { return nil }
-    return spans[index]
+    guard let span = self[firstIndex { $0.upper > position }], span.lower <= position else { return nil }
+    return span
   }
 
   /// The first run of bytes of `span` that are not in the set, or nil when all are.
@@ -94,7 +104,7 @@ public struct SpanSet: Equatable, Sendable {
     var position = span.lower
     var index = firstIndex { $0.upper > span.lower }
     while position < span.upper, found.count < limit {
-      let next = index < spans.count ? spans[index] : ByteSpan(span.upper, span.upper)
+      let next = self[index] ?? ByteSpan(span.upper, span.upper)
       if next.lower > position { found.append(ByteSpan(position, min(next.lower, span.upper))) }
       position = max(next.upper, position)
       index += 1
@@ -106,7 +116,7 @@ public struct SpanSet: Equatable, Sendable {
   public func intersection(_ span: ByteSpan) -> [ByteSpan] {
     var found: [ByteSpan] = []
     var index = firstIndex { $0.upper > span.lower }
-    while index < spans.count, let common = spans[index].intersection(span) {
+    while let common = self[index]?.intersection(span) {
       found.append(common)
       index += 1
     }
@@ -115,12 +125,38 @@ public struct SpanSet: Equatable, Sendable {
 
   /// The first index whose span satisfies `isBehind`, which must be false and then true along the array.
   private func firstIndex(where isBehind: (ByteSpan) -> Bool) -> Int {
+    guard let first, !isBehind(first) else { return 0 }
     var low = 0
-    var high = spans.count
+    var high = others.count
     while low < high {
       let middle = (low + high) / 2
-      if isBehind(spans[middle]) { high = middle } else { low = middle + 1 }
+      if isBehind(others[middle]) { high = middle } else { low = middle + 1 }
     }
-    return low
+    return low + 1
+  }
+
+  /// Puts a span, or none, in the place of those in `range`.
+  private mutating func replace(_ range: Range<Int>, with span: ByteSpan?) {
+    if range.lowerBound > 0 {
+      let range = (range.lowerBound - 1)..<(range.upperBound - 1)
+      if let span {
+        others.replaceSubrange(range, with: CollectionOfOne(span))
+      } else {
+        others.removeSubrange(range)
+      }
+    } else if range.isEmpty {
+      guard let span else { return }
+      if let first { others.insert(first, at: 0) }
+      first = span
+    } else {
+      others.removeFirst(range.count - 1)
+      first = span ?? (others.isEmpty ? nil : others.removeFirst())
+    }
+  }
+
+  /// The span at an index from 0 on; nil behind the last one.
+  private subscript(index: Int) -> ByteSpan? {
+    guard index > 0 else { return first }
+    return index <= others.count ? others[index - 1] : nil
   }
 }

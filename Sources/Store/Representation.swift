@@ -70,13 +70,13 @@ public final class Representation: Sendable {
     let isRight = state.withLock { state -> Bool in
       if let known = state.total { return known == total }
       let beyond = Segment.number(of: total)
-      if let last = state.touched.spans.last {
+      if let last = state.touched.last {
         guard last.upper <= beyond + 1 else { return false }
         if let segment = state.segments[beyond], let end = segment.extents.last?.upper, end > total { return false }
       }
       state.total = total
       state.isRecordDirty = true
-      if let last = state.touched.spans.last { state.noteCompleteness(last.upper - 1) }
+      if let last = state.touched.last { state.noteCompleteness(last.upper - 1) }
       return true
     }
     if isRight { engine.noteChange(self) }

@@ -47,7 +47,7 @@ struct RepresentationRecord: RowRecord, Equatable, Sendable {
     }
     for set in [touched, complete] {
       bytes.put(UInt32(set.count))
-      for span in set.spans { bytes.put((span.lower, span.upper)) }
+      set.forEach { bytes.put(($0.lower, $0.upper)) }
     }
   }
 
