@@ -101,7 +101,7 @@ public final class ByteStream {
   ///
   /// - Parameter take: returns whether it took them.
   /// - Returns: false where they are still to be read.
-  public func readAtOnce(_ count: Int, _ take: (RawSpan) -> Bool) -> Bool {
+  public func readAtOnce(_ count: Int, _ take: ([UInt8]) -> Bool) -> Bool {
     core.gather(count) && core.takePending(count, take)
   }
 

@@ -21,7 +21,8 @@ public struct FileRegion: Sendable {
   }
 }
 
-/// The output of one stream, over an evbuffer. Freed by hand, by whoever made it.
+/// The output of one stream: a front of two pieces that are sent from where they stand, and an evbuffer behind it.
+/// Freed by hand, by whoever made it.
 struct OutputQueue {
   /// How a round of sending ended, with the bytes it moved.
   enum Sent {
@@ -34,6 +35,10 @@ struct OutputQueue {
   }
 
   private let buffer: OpaquePointer
+  /// What was queued while nothing stood in the buffer: as a rule a head and a small body, and all there is. An evbuffer
+  /// would copy them into memory that it gets and frees for each.
+  private var front: (ArraySlice<UInt8>, ArraySlice<UInt8>) = ([], [])
+  private var frontCount: Int { front.0.count + front.1.count }
   /// Bytes that have not left.
   private(set) var count = 0
   /// Bytes in memory that stand before the first part of a file that was queued, and have not left.
@@ -48,7 +53,10 @@ struct OutputQueue {
     evbuffer_set_flags(buffer, UInt64(EVBUFFER_FLAG_DRAINS_TO_FD))
   }
 
-  func free() { evbuffer_free(buffer) }
+  mutating func free() {
+    evbuffer_free(buffer)
+    front = ([], [])
+  }
 
   /// What is sent first, in about the time of the work for a request, and what is sent at a time after that.
   private static let firstPiece = 64 << 10
@@ -63,6 +71,12 @@ struct OutputQueue {
   }
 
   mutating func append(_ bytes: ArraySlice<UInt8>) {
+    guard !bytes.isEmpty else { return }
+    if count == frontCount, front.1.isEmpty, bytes.count <= Self.firstPiece {
+      if front.0.isEmpty { front.0 = bytes } else { front.1 = bytes }
+      count += bytes.count
+      return
+    }
     if bytes.count < Self.referencedFrom {
       bytes.withUnsafeBytes { append(copying: $0) }
       return
@@ -105,8 +119,8 @@ struct OutputQueue {
       if moved >= Self.firstPiece, isTimeOver() { return .paused(moved) }
       errno = 0
       let sent =
-        lead > 0
-        ? sendLead(to: descriptor)
+        lead > 0 || frontCount > 0
+        ? sendMemory(to: descriptor)
         : Int(evbuffer_write_atmost(buffer, descriptor, moved < Self.firstPiece ? Self.firstPiece : Self.piece))
       let code = errno
       if sent > 0 {
@@ -127,22 +141,44 @@ struct OutputQueue {
     return .emptied(moved)
   }
 
-  /// Sends what stands before a file, which follows at once: both leave in one segment. A short segment ahead would
-  /// also be the one by which the client's system takes the time that its receive window grows with, and does not.
-  private func sendLead(to descriptor: Int32) -> Int {
-    withUnsafeTemporaryAllocation(of: iovec.self, capacity: Self.leadPieces) { pieces in
-      let needed = evbuffer_peek(buffer, lead, nil, pieces.baseAddress, Int32(pieces.count))
-      var message = msghdr()
-      message.msg_iov = pieces.baseAddress
-      message.msg_iovlen = min(Int(needed), pieces.count)
-      let sent = sendmsg(descriptor, &message, Int32(MSG_MORE) | Int32(MSG_NOSIGNAL))
-      if sent > 0 { evbuffer_drain(buffer, sent) }
-      return sent
+  /// Sends the front and what the buffer has in memory behind it.
+  ///
+  /// Where a file follows, that is sent at once: both leave in one segment. A short segment ahead would also be the one
+  /// by which the client's system takes the time that its receive window grows with, and does not.
+  private mutating func sendMemory(to descriptor: Int32) -> Int {
+    let buffered = (hasFile ? lead : count) - frontCount
+    let flags = Int32(MSG_NOSIGNAL) | (hasFile ? Int32(MSG_MORE) : 0)
+    let sent = withUnsafeTemporaryAllocation(of: iovec.self, capacity: Self.memoryPieces) { pieces in
+      front.0.withUnsafeBytes { first in
+        front.1.withUnsafeBytes { second in
+          pieces[0] = iovec(iov_base: UnsafeMutableRawPointer(mutating: first.baseAddress), iov_len: first.count)
+          pieces[1] = iovec(iov_base: UnsafeMutableRawPointer(mutating: second.baseAddress), iov_len: second.count)
+          let behind = UnsafeMutableBufferPointer(rebasing: pieces[2...])
+          let needed =
+            buffered > 0 ? evbuffer_peek(buffer, buffered, nil, behind.baseAddress, Int32(behind.count)) : 0
+          var message = msghdr()
+          message.msg_iov = pieces.baseAddress
+          message.msg_iovlen = 2 + min(Int(needed), behind.count)
+          return sendmsg(descriptor, &message, flags)
+        }
+      }
     }
+    if sent > 0 { drain(sent) }
+    return sent
   }
 
-  /// In how many pieces what stands before a file is sent at a time.
-  private static let leadPieces = 4
+  /// In how many pieces what stands in memory is sent at a time.
+  private static let memoryPieces = 8
+
+  /// Drops bytes that have left.
+  private mutating func drain(_ sent: Int) {
+    let (first, second) = (front.0.count, front.1.count)
+    // An empty slice of what was sent would hold on to its memory.
+    front.0 = sent < first ? front.0.dropFirst(sent) : []
+    guard sent > first else { return }
+    front.1 = sent - first < second ? front.1.dropFirst(sent - first) : []
+    if sent > first + second { evbuffer_drain(buffer, sent - first - second) }
+  }
 
   private final class Retained {
     let bytes: ArraySlice<UInt8>

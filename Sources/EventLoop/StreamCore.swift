@@ -51,7 +51,7 @@ final class StreamCore: LoopResource {
     self.loop = loop
     self.descriptor = descriptor
     isWritable = isConnected
-    guard let output = OutputQueue() else {
+    guard var output = OutputQueue() else {
       Glibc.close(descriptor)
       throw StreamError.system(ENOMEM)
     }

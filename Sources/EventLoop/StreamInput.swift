@@ -73,10 +73,10 @@ extension StreamCore {
     return pending.count - pendingStart >= count
   }
 
-  /// Hands `count` pending bytes to `take`; they stay where it returns false.
-  func takePending(_ count: Int, _ take: (RawSpan) -> Bool) -> Bool {
-    let start = pendingStart
-    let isTaken = pending.withUnsafeBytes { take(UnsafeRawBufferPointer(rebasing: $0[start..<start + count]).bytes) }
+  /// Hands `count` pending bytes to `take`, without a copy where they are all; they stay where it returns false.
+  func takePending(_ count: Int, _ take: ([UInt8]) -> Bool) -> Bool {
+    let isAll = pendingStart == 0 && pending.count == count
+    let isTaken = take(isAll ? pending : Array(pending[pendingStart..<pendingStart + count]))
     guard isTaken, isOpen else { return isTaken }
     pendingStart += count
     if pendingStart == pending.count {

@@ -7,19 +7,16 @@ extension Representation {
   ///
   /// - Returns: false, and nothing has changed, where the body is not a small one of this length, something of it is
   ///   there already, or there is no room for it.
-  public func takeWhole(_ bytes: RawSpan, reservation: Reservation) -> Bool {
-    let count = UInt64(bytes.byteCount)
+  public func takeWhole(_ bytes: [UInt8], reservation: Reservation) -> Bool {
+    let count = UInt64(bytes.count)
     guard count > 0, count <= min(UInt64(engine.options.smallBody), Extent.largest),
       engine.mayWrite(reservation, count)
     else { return false }
-    let isTaken = bytes.withUnsafeBytes { pointer in
-      let sum = checksum(pointer)
-      return state.withLock { $0.takeWhole(pointer, checksum: sum) }
-    }
-    guard isTaken else { return false }
+    let sum = bytes.withUnsafeBytes(checksum)
+    guard state.withLock({ $0.takeWhole(bytes, checksum: sum) }) else { return false }
     engine.space.change { $0.unpacked += count }
-    engine.buffers.enter(self, part: 0, size: bytes.byteCount)
-    engine.counters.bytesWritten.add(bytes.byteCount)
+    engine.buffers.enter(self, part: 0, size: bytes.count)
+    engine.counters.bytesWritten.add(bytes.count)
     reservation.consume(count)
     if engine.space.isUrgent { engine.inbox.wakeForRoom() }
     return true
@@ -27,7 +24,7 @@ extension Representation {
 }
 
 extension RepresentationState {
-  fileprivate mutating func takeWhole(_ bytes: UnsafeRawBufferPointer, checksum: UInt64) -> Bool {
+  fileprivate mutating func takeWhole(_ bytes: [UInt8], checksum: UInt64) -> Bool {
     guard phase == .unreferenced, body == .memory, total == UInt64(bytes.count), presentBytes == 0, buffer == nil,
       segments.isEmpty, writers.isEmpty
     else { return false }
@@ -40,7 +37,7 @@ extension RepresentationState {
     dirty.insert(0)
     isRecordDirty = true
     presentBytes = UInt64(bytes.count)
-    buffer = Array(bytes)
+    buffer = bytes
     unpacked = presentBytes
     return true
   }

@@ -195,9 +195,9 @@ public final class Exchange {
 
   /// Hands over the body of known length if all of it has come, without waiting. The exchange is complete then.
   ///
-  /// - Parameter take: returns whether it took the body, which is valid during the call only.
+  /// - Parameter take: returns whether it took the body.
   /// - Returns: false where the body is still to be read.
-  public func takeWholeBody(upTo most: Int, _ take: (RawSpan) -> Bool) -> Bool {
+  public func takeWholeBody(upTo most: Int, _ take: ([UInt8]) -> Bool) -> Bool {
     guard let connection, case .length(let count) = responseFraming, count > 0, count <= UInt64(max(0, most)),
       decoder?.remaining == count, connection.stream.readAtOnce(Int(count), take)
     else { return false }

@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct WholeBodyTests {
   private func take(_ bytes: [UInt8], _ representation: Representation, _ reservation: Reservation) -> Bool {
-    representation.takeWhole(bytes.span.bytes, reservation: reservation)
+    representation.takeWhole(bytes, reservation: reservation)
   }
 
   private func whole(_ count: Int) -> [UInt8] { content(ByteSpan(0, UInt64(count))) }
