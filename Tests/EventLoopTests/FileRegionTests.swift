@@ -99,6 +99,42 @@ import Testing
       await writer.value
     }
   }
+
+  /// Heads, small bodies, copies, references and files in any order, sent now and then, and not always all of it, since
+  /// nobody reads before the end: what had to wait is queued behind.
+  @Test(arguments: 1...40) func whateverIsQueuedLeavesInItsOrder(_ seed: UInt64) async throws {
+    try await withBench { bench in
+      let pair = try await bench.pair()
+      let content = pattern(300_000)
+      let file = try OpenFile(content)
+      var random = pattern(1000, seed: seed).makeIterator()
+      func choice(_ count: Int) -> Int { Int(random.next() ?? 0) % count }
+      var expected: [UInt8] = []
+      for step in 0..<(20 + choice(60)) {
+        let size = [0, 1, 300, 1024, 4095, 4096, 60_000, 65_536, 65_537, 250_000][choice(10)]
+        let bytes = pattern(size, seed: seed &* 1000 &+ UInt64(step))
+        switch choice(5) {
+        case 0, 1:
+          pair.client.queue(bytes)
+          expected += bytes
+        case 2:
+          pair.client.queue(bytes.span.bytes)
+          expected += bytes
+        case 3:
+          pair.client.queue(FileRegion(descriptor: file.descriptor, owner: file, offset: 0, length: size))
+          expected += content.prefix(size)
+        default: _ = pair.client.sendAtOnce()
+        }
+        #expect(pair.client.queuedBytes <= expected.count)
+      }
+      let writer = bench.spawn {
+        try? await pair.client.flush(stall: patience)
+        pair.client.shutdownWrite()
+      }
+      #expect(try await pair.server.readAll() == expected)
+      await writer.value
+    }
+  }
 }
 
 /// A blocking socket of the test's own, which can tell in how many segments its bytes came.
