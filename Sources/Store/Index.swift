@@ -83,7 +83,7 @@ final class Index: @unchecked Sendable {
     }
   }
 
-  private static func check(_ code: Int32) throws(IndexError) {
+  static func check(_ code: Int32) throws(IndexError) {
     if code != 0 { throw IndexError(code: code) }
   }
 
@@ -202,9 +202,8 @@ final class Index: @unchecked Sendable {
       let transaction = try begin(0)
       var isOpen = true
       defer { if isOpen { mdb_txn_abort(transaction) } }
-      for batch in batches {
-        try batch.scan { try apply($0, $1, $2, $3, transaction) }
-      }
+      var writer = IndexWriter(transaction: transaction, handles: handles)
+      for batch in batches { try writer.apply(batch) }
       guard allowsCommit() else { throw IndexError(code: EIO) }
       isOpen = false
       try Index.check(mdb_txn_commit(transaction))
@@ -218,55 +217,11 @@ final class Index: @unchecked Sendable {
       var isOpen = true
       defer { if isOpen { mdb_txn_abort(transaction) } }
       let reader = IndexReader(transaction: transaction, handles: handles, rows: nil, damage: damage)
-      try body(reader) { batch in try batch.scan { try apply($0, $1, $2, $3, transaction) } }
+      var writer = IndexWriter(transaction: transaction, handles: handles)
+      try body(reader) { batch in try writer.apply(batch) }
       isOpen = false
       try Index.check(mdb_txn_commit(transaction))
     }
-  }
-
-  private func apply(
-    _ kind: Operations.Kind, _ table: Table, _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer,
-    _ transaction: OpaquePointer
-  ) throws(IndexError) {
-    let handle = handles[Int(table.rawValue)]
-    var row = Index.value(key)
-    switch kind {
-    case .put:
-      // The value is written where it is to stand, with its seal behind it.
-      var place = MDB_val(mv_size: value.count + RowSeal.size, mv_data: nil)
-      try Index.check(mdb_put(transaction, handle, &row, &place, UInt32(MDB_RESERVE)))
-      let sealed = UnsafeMutableRawBufferPointer(start: place.mv_data, count: place.mv_size)
-      sealed.copyMemory(from: value)
-      let sum = RowSeal.sum(table, key: key, value: value)
-      sealed.storeBytes(of: sum.littleEndian, toByteOffset: value.count, as: UInt64.self)
-    case .delete:
-      let code = mdb_del(transaction, handle, &row, nil)
-      if code != MDB_NOTFOUND { try Index.check(code) }
-    case .deletePrefix:
-      try deletePrefix(handle, key, transaction)
-    }
-  }
-
-  private func deletePrefix(
-    _ handle: MDB_dbi, _ prefix: UnsafeRawBufferPointer, _ transaction: OpaquePointer
-  ) throws(IndexError) {
-    var cursor: OpaquePointer?
-    try Index.check(mdb_cursor_open(transaction, handle, &cursor))
-    defer { mdb_cursor_close(cursor) }
-    var value = MDB_val()
-    var first = Index.value(prefix)
-    var code = mdb_cursor_get(cursor, &first, &value, MDB_SET_RANGE)
-    while code == 0 {
-      var key = MDB_val()
-      try Index.check(mdb_cursor_get(cursor, &key, &value, MDB_GET_CURRENT))
-      let found = UnsafeRawBufferPointer(start: key.mv_data, count: key.mv_size)
-      guard found.starts(with: prefix) else { return }
-      try Index.check(mdb_cursor_del(cursor, 0))
-      // The cursor stands on the row after the deleted one.
-      code = mdb_cursor_get(cursor, &key, &value, MDB_GET_CURRENT)
-      if code == EINVAL { return }
-    }
-    if code != MDB_NOTFOUND { try Index.check(code) }
   }
 
   static func withValue<Result>(_ bytes: [UInt8], _ body: (inout MDB_val) -> Result) -> Result {
@@ -276,7 +231,7 @@ final class Index: @unchecked Sendable {
     }
   }
 
-  private static func value(_ bytes: UnsafeRawBufferPointer) -> MDB_val {
+  static func value(_ bytes: UnsafeRawBufferPointer) -> MDB_val {
     MDB_val(mv_size: bytes.count, mv_data: UnsafeMutableRawPointer(mutating: bytes.baseAddress))
   }
 }

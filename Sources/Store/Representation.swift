@@ -29,7 +29,7 @@ public final class Representation: Sendable {
   /// The round of the index thread in which it was last noted as used.
   let touchedRound = Atomic<UInt64>(0)
 
-  init(id: UInt64, validator: Validator, state: sending RepresentationState, engine: Engine) {
+  init(id: UInt64, validator: Validator, state: consuming sending RepresentationState, engine: Engine) {
     self.id = id
     self.validator = validator
     self.engine = engine
