@@ -19,22 +19,20 @@ extension IndexThread {
         // Nothing of it is written any more. But what is about to be freed must not be spoken of as long as its rows are
         // there, which is until its last user has left.
         guard state.isRecorded else { return }
-        for lower in state.removed { batch.delete(.extents, IndexKey.extent(id, lower)) }
-        state.removed = []
+        state.removed.forEach { batch.delete(.extents, IndexKey.extent(id, $0)) }
+        state.removed = ExtentBounds()
         return
       }
-      for lower in state.removed where !state.dirty.contains(lower) {
-        batch.delete(.extents, IndexKey.extent(id, lower))
+      let (dirty, removed) = (state.dirty, state.removed)
+      removed.forEach { lower in
+        if !dirty.contains(lower) { batch.delete(.extents, IndexKey.extent(id, lower)) }
       }
-      state.removed = []
-      var waiting: Set<UInt64> = []
-      for lower in state.dirty {
+      state.removed = ExtentBounds()
+      var waiting = ExtentBounds()
+      dirty.forEach { lower in
         let number = Segment.number(of: lower)
-        guard let extent = state.segments[number]?.extent(beginningAt: lower) else { continue }
-        if state.body == .memory, extent.pack == 0 {
-          waiting.insert(lower)
-          continue
-        }
+        guard let extent = state.segments[number]?.extent(beginningAt: lower) else { return }
+        if state.body == .memory, extent.pack == 0 { return waiting.insert(lower) }
         batch.put(.extents) {
           IndexKey.put(extent: lower, of: id, into: &$0)
         } value: {

@@ -120,8 +120,9 @@ final class KeyTable: Sendable {
       if state.key != entry.key {
         // Another key with the same 128 bits: it makes way.
         replaced.entries = state.entries
-        let variants = state.variants
+        let (variants, cost) = (state.variants, state.cost)
         state = KeyState(key: entry.key, isLoaded: false)
+        state.cost = cost
         for variant in variants {
           shard.changes.insert(KeyChange(hash: hash, variant: variant))
           state.bury(variant)
@@ -230,11 +231,12 @@ final class KeyTable: Sendable {
 
   private func keep(_ state: KeyState, _ hash: KeyHash, _ shard: inout Shard) {
     var state = state
-    let before = shard.states[hash]?.cost
+    // That of one that is not in the table yet is 0, and no other's.
+    let before = state.cost
     state.cost = state.entries.reduce(160 + state.key.text.utf8.count) { $0 + $1.cost }
-    shard.cost += state.cost - (before ?? 0)
+    shard.cost += state.cost - before
     shard.states[hash] = state
-    if before == nil { shard.queue.append(hash) }
+    if before == 0 { shard.queue.append(hash) }
     if shard.cost > max(costLimit, shard.shrinkAt) { shrink(&shard) }
   }
 

@@ -59,8 +59,8 @@ struct RepresentationState {
   var hasFile: Bool
 
   /// Lower bounds of extents whose rows are to be written, and to be deleted.
-  var dirty: Set<UInt64> = []
-  var removed: Set<UInt64> = []
+  var dirty = ExtentBounds()
+  var removed = ExtentBounds()
   var isRecordDirty = false
   /// Whether it stands in line for the index thread.
   var isQueued = false

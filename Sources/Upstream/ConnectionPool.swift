@@ -47,6 +47,7 @@ public typealias DestinationCheck = @Sendable (SocketAddress) -> String?
 public final class ConnectionPool {
   public let loop: EventLoop
   public let settings: Settings
+  let times: UpstreamTimes
   public let counters: UpstreamCounters
   private let resolver: Resolver
   private let check: DestinationCheck
@@ -59,6 +60,7 @@ public final class ConnectionPool {
     self.loop = loop
     self.resolver = resolver
     self.settings = settings
+    times = UpstreamTimes(settings.upstream)
     self.counters = counters
     self.check = check
   }
@@ -149,7 +151,7 @@ public final class ConnectionPool {
       waiter.continuation = continuation
       host.waiting.append(waiter)
       let carried = LoopConfined(waiter)
-      waiter.timer = loop.timer(at: .after(seconds: settings.upstream.headTimeout.inSeconds)) {
+      waiter.timer = loop.timer(at: .after(seconds: times.head)) {
         _ = carried.value.resume(false)
       }
     }

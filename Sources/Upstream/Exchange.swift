@@ -75,9 +75,9 @@ public final class Exchange {
     // What is asked for in one turn leaves together: to wake an origin that sleeps costs more than to send to it.
     await pool.loop.turnEnd()
     do {
-      try await connection.stream.flush(stall: pool.settings.upstream.stallTimeout.inSeconds)
+      try await connection.stream.flush(stall: pool.times.stall)
     } catch {
-      let failure = UpstreamError(error, origin: request.origin, seconds: pool.settings.upstream.stallTimeout.inSeconds)
+      let failure = UpstreamError(error, origin: request.origin, seconds: pool.times.stall)
       guard exchange.mayRepeat(after: failure) else { throw failure }
       exchange.abandon()
       return try await begin(request, pool: pool, fresh: true)
@@ -90,16 +90,16 @@ public final class Exchange {
     guard let connection else { throw .closedEarly(request.origin) }
     connection.stream.queue(bytes)
     do {
-      try await connection.stream.flush(stall: pool.settings.upstream.stallTimeout.inSeconds)
+      try await connection.stream.flush(stall: pool.times.stall)
     } catch {
-      throw UpstreamError(error, origin: request.origin, seconds: pool.settings.upstream.stallTimeout.inSeconds)
+      throw UpstreamError(error, origin: request.origin, seconds: pool.times.stall)
     }
     isRequestSent = isRequestSent || last
   }
 
   /// Waits for the head of the final response; interim ones are handed over, 101 is final here.
   public func receiveHead(interim: (ResponseHead) async -> Void) async throws(UpstreamError) -> ResponseHead {
-    let limit = pool.settings.upstream.headTimeout.inSeconds
+    let limit = pool.times.head
     var interims = 0
     while true {
       let head = try await receiveOneHead(deadline: .after(seconds: limit), limit: limit)
@@ -147,7 +147,7 @@ public final class Exchange {
   /// - Returns: false once the body is complete.
   /// - Throws: `UpstreamError`, or what `piece` throws.
   public func readBody(_ piece: (RawSpan) throws -> Void) async throws -> Bool {
-    let limit = pool.settings.upstream.stallTimeout.inSeconds
+    let limit = pool.times.stall
     switch try await readBody(within: limit, piece) {
     case .more: return true
     case .complete: return false
