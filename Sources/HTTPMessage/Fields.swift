@@ -84,6 +84,20 @@ public struct Fields: Sendable {
       Line(start: UInt32(start), nameCount: UInt32(nameCount), valueCount: UInt32(valueCount), known: known))
   }
 
+  /// Notes a line whose octets are yet to be added, at this offset of them.
+  mutating func note(_ line: (nameCount: Int, valueCount: Int, known: KnownField), at offset: Int) {
+    note(start: wire.count + offset, nameCount: line.nameCount, valueCount: line.valueCount, line.known)
+  }
+
+  /// Adds the octets of lines that have been noted.
+  mutating func append(octets: RawSpan) { wire.append(octets) }
+
+  /// Drops noted lines whose octets were not added.
+  mutating func forgetLines(from index: Int, seen bits: UInt64) {
+    lines.removeSubrange(index...)
+    seen = bits
+  }
+
   /// Leaves exactly one line of this name: the first one's place is kept, and where there was none it comes last.
   public mutating func set(_ name: FieldName, _ value: FieldValue) {
     guard mayContain(name), let first = lines.firstIndex(where: { matches($0, name) }) else {

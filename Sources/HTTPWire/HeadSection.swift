@@ -32,6 +32,13 @@ struct FieldSection: Sendable {
     return false
   }
 
+  /// Takes a whole section at once, if it is all there and plain.
+  ///
+  /// - Returns: how many octets it has with its empty line; nil where it is to be taken line by line.
+  mutating func takeWhole(_ input: RawSpan, countLimit: Int, lineLimit: Int) -> Int? {
+    fields.append(plainSection: input, countLimit: countLimit, lineLimit: lineLimit)
+  }
+
   /// The line without the blanks before its colon. Nil for what is no field line then either, and for the fields that
   /// say how long the message is: whoever read them as no fields at all would see another end.
   private func mended(_ line: RawSpan) -> [UInt8]? {

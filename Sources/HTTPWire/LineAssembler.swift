@@ -34,6 +34,9 @@ struct LineAssembler: Sendable {
     finished = 0
   }
 
+  /// How many octets the section may still have; nil within a line.
+  func room(limit: Int) -> Int? { unfinished.isEmpty ? limit - finished : nil }
+
   /// Counts whole lines of so many octets in all as taken; false, and nothing is counted, where they do not fit the
   /// section's limit or do not begin a line.
   mutating func skip(_ count: Int, limit: Int) -> Bool {

@@ -28,6 +28,7 @@ public struct ResponseHeadParser: Sendable {
       if isEmpty, input.byte(at: offset) != UInt8(ascii: "H") {
         throw .badStatusLine("\(ASCII.description(input.byte(at: offset))) where 'HTTP/' should begin")
       }
+      if let head = wholeSection(input, &offset) { return (offset, head) }
       let head: ResponseHead?
       switch lines.next(input, at: &offset, limit: limits.headBytes, lineLimit: limits.lineBytes) {
       case .incomplete: return (offset, nil)
@@ -45,14 +46,29 @@ public struct ResponseHeadParser: Sendable {
   }
 
   private mutating func take(line: RawSpan) throws(WireError) -> ResponseHead? {
-    guard let start else {
-      self.start = try parseStart(line)
+    guard start != nil else {
+      start = try parseStart(line)
       return nil
     }
     guard try section.take(line: line, countLimit: limits.fieldCount, mendsBlanks: true) else { return nil }
+    return finish()
+  }
+
+  /// Takes all field lines at once; nil, with nothing taken, where they are not all there or not plain.
+  private mutating func wholeSection(_ input: RawSpan, _ offset: inout Int) -> ResponseHead? {
+    guard start != nil, section.isEmpty, let room = lines.room(limit: limits.headBytes) else { return nil }
+    let rest = input.extracting(offset..<min(input.byteCount, offset + room))
+    guard let count = section.takeWhole(rest, countLimit: limits.fieldCount, lineLimit: limits.lineBytes) else {
+      return nil
+    }
+    offset += count
+    return finish()
+  }
+
+  private mutating func finish() -> ResponseHead? {
+    guard let start = start.take() else { return nil }
     var head = ResponseHead(
       version: start.version, status: start.status, reason: start.reason, fields: section.finish())
-    self.start = nil
     lines.reset()
     head.fields.mergeContentLength()
     return head

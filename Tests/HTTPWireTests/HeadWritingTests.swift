@@ -88,21 +88,45 @@ import Testing
   @Test("Damaged heads are judged the same in every cut", arguments: 1...200 as ClosedRange<UInt64>)
   func damaged(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
-    var bytes = Array(
-      "POST http://a.example:81/p?q HTTP/1.1\r\nHost: b\r\nContent-Length: 5\r\nA: \"b\"\r\n\r\n".utf8)
+    let bytes = HeadWritingTests.damaged(
+      "POST http://a.example:81/p?q HTTP/1.1\r\nHost: b\r\nContent-Length: 5\r\nA: \"b\"\r\n\r\n", &generator)
+    guard
+      case .success(let heads) = outcome({ () throws(WireError) in try verifiedHeads(RequestHeadParser.self, bytes) })
+    else { return }
+    for head in heads { #expect(try verifiedHeads(RequestHeadParser.self, head.serialized()) == [head]) }
+  }
+
+  /// The same for responses, under limits that may lie anywhere in the head.
+  @Test("Damaged responses are judged the same in every cut", arguments: 1...600 as ClosedRange<UInt64>)
+  func damagedResponse(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    let bytes = HeadWritingTests.damaged(
+      "HTTP/1.1 200 OK\r\nServer: s\r\nContent-Length: 5\r\nX-A: \"b\"\r\nETag: \"a\"\r\n\r\nHTTP/1.1 404 No\r\nB:\r\n\r\n",
+      &generator)
+    let limits = HeadLimits(
+      headBytes: Int.random(in: 50...150, using: &generator), fieldCount: Int.random(in: 2...6, using: &generator),
+      targetBytes: 8, lineBytes: Int.random(in: 17...30, using: &generator))
+    guard
+      case .success(let heads) = outcome({ () throws(WireError) in
+        try verifiedHeads(ResponseHeadParser.self, bytes, limits: limits)
+      })
+    else { return }
+    for head in heads { #expect(try verifiedHeads(ResponseHeadParser.self, head.serialized()) == [head]) }
+  }
+
+  /// One to three octets changed, added or removed.
+  private static func damaged(_ text: String, _ generator: inout SeededGenerator) -> [UInt8] {
+    var bytes = Array(text.utf8)
     let interesting = Array("\r\n \t:,;\0\u{7F}[]@#%".utf8) + [0xFF]
     for _ in 0..<Int.random(in: 1...3, using: &generator) {
       let place = Int.random(in: 0..<bytes.count, using: &generator)
-      let byte = try #require(interesting.randomElement(using: &generator))
+      let byte = interesting[Int.random(in: 0..<interesting.count, using: &generator)]
       switch Int.random(in: 0...2, using: &generator) {
       case 0: bytes[place] = byte
       case 1: bytes.insert(byte, at: place)
       default: bytes.remove(at: place)
       }
     }
-    guard
-      case .success(let heads) = outcome({ () throws(WireError) in try verifiedHeads(RequestHeadParser.self, bytes) })
-    else { return }
-    for head in heads { #expect(try verifiedHeads(RequestHeadParser.self, head.serialized()) == [head]) }
+    return bytes
   }
 }
