@@ -33,7 +33,11 @@ extension Fields {
   /// authentication (§11.7) go too: they are this proxy's, and no origin may see them.
   public mutating func removeHopByHop() {
     guard mayContain(Fields.hopByHop) else { return }
-    let named = listMemberBytes(.connection)
+    var named: [ArraySlice<UInt8>] = []
+    forEachListMember(.connection) { member in
+      // As a rule it is this one, which goes anyway.
+      if !member.isEqual(to: "keep-alive") { named.append(member) }
+    }
     keep { fields, line in
       if line.known == .host || line.known == .contentLength { return true }
       if Fields.hopByHop.contains(line.known) { return false }

@@ -126,11 +126,26 @@ public struct Fields: Sendable {
     guard let first = try lines.firstIndex(where: { try !isKept(self, $0) }) else { return }
     var kept = Fields()
     kept.reserveCapacity(lines: lines.count - 1, bytes: wire.count - lines[first].whole.count)
+    kept.copy(lines: 0..<first, from: self)
+    var next = first + 1
+    for index in next..<lines.count where try !isKept(self, lines[index]) {
+      kept.copy(lines: next..<index, from: self)
+      next = index + 1
+    }
+    kept.copy(lines: next..<lines.count, from: self)
     kept.seen = seen
-    kept.lines.append(contentsOf: lines[..<first])
-    kept.wire.append(contentsOf: wire[..<Int(lines[first].start)])
-    for line in lines[(first + 1)...] where try isKept(self, line) { kept.copy(line, from: self) }
     self = kept
+  }
+
+  /// Adds lines that stand side by side in another section.
+  private mutating func copy(lines range: Range<Int>, from other: Fields) {
+    guard let first = other.lines[range].first, let last = other.lines[range].last else { return }
+    let (from, to) = (first.start, UInt32(wire.count))
+    wire.append(other.wire.span.bytes.extracting(Int(from)..<last.whole.upperBound))
+    for var line in other.lines[range] {
+      line.start = line.start - from + to
+      lines.append(line)
+    }
   }
 
   mutating func copy(_ line: Line, from other: Fields) {
@@ -143,7 +158,8 @@ public struct Fields: Sendable {
 
   /// Adds all lines of another section after these.
   public mutating func append(contentsOf other: Fields) {
-    for line in other.lines { copy(line, from: other) }
+    copy(lines: 0..<other.count, from: other)
+    seen |= other.seen
   }
 
   public func contains(_ name: FieldName) -> Bool { mayContain(name) && lines.contains { matches($0, name) } }

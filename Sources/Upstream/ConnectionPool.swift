@@ -91,7 +91,7 @@ public final class ConnectionPool {
       connection.stream.close()
       return
     }
-    host.idle.append((connection, .after(seconds: settings.upstream.idleTimeout.inSeconds)))
+    host.idle.append((connection, .after(seconds: times.idle)))
   }
 
   /// Ends a connection whose exchange was not completed.

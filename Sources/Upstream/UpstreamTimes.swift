@@ -6,9 +6,11 @@ import Configuration
 struct UpstreamTimes {
   let head: Double
   let stall: Double
+  let idle: Double
 
   init(_ settings: Settings.Upstream) {
     head = settings.headTimeout.inSeconds
     stall = settings.stallTimeout.inSeconds
+    idle = settings.idleTimeout.inSeconds
   }
 }

@@ -59,6 +59,12 @@ final class ForwardedRequest {
     acceptsTrailers = fields.hasListMember(.te, "trailers")
   }
 
+  /// The target's authority; as a rule Host has said it.
+  private var host: FieldValue? {
+    if let said = request.fields.first(.host), said.bytes.isEqual(to: target.authority) { return said }
+    return FieldValue(target.authority)
+  }
+
   private func makeFields() -> Fields {
     var fields = request.fields
     fields.removeHopByHop()
@@ -67,7 +73,7 @@ final class ForwardedRequest {
     ordered.reserveCapacity(
       lines: fields.count + 2,
       bytes: fields.serialized.count + target.authority.utf8.count + via.bytes.count + 32)
-    if let host = FieldValue(target.authority) { ordered.append(.host, host) }
+    if let host { ordered.append(.host, host) }
     ordered.append(contentsOf: fields, without: Self.replaced)
     ordered.append(.via, via)
     return ordered
