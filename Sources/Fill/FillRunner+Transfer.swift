@@ -27,7 +27,8 @@ extension FillRunner {
       if (incoming.upper ?? 0) > limit, limit - min(position, limit) < Self.near, team.takeBack(for: self) { continue }
       // What was passed over behind the claim's end cannot be had from this exchange again, should the end move on.
       if position >= limit && !awaitsEnd(of: incoming) || incoming.offset > position { break }
-      try await reserveSpace(upTo: limit)
+      let knownEnd = incoming.upper ?? representation.total
+      try await reserveSpace(upTo: limit, knowing: knownEnd)
       let mayStop = outruns(incoming, edge)
       let now = team.now
       let silence = now - (heard ?? now)
@@ -40,7 +41,7 @@ extension FillRunner {
       do {
         // What is to be gathered is at hand or not at all: bytes that were kept are not seen by readers.
         event = try await exchange.readBody(
-          within: gathers ? 0 : max(patience, 0), atMost: Self.piece(at: incoming.offset)
+          within: gathers ? 0 : max(patience, 0), atMost: longestPiece(at: incoming.offset, knowing: knownEnd)
         ) { piece in
           try self.store(piece, from: &incoming, upTo: limit)
         }
@@ -132,7 +133,7 @@ extension FillRunner {
   }
 
   /// Waits until the store has everything that was handed to writers.
-  private func drain() async throws {
+  func drain() async throws {
     while let writer = retired.popLast() {
       if writer.needsDrain { try await writer.drain() }
       writer.finish()
@@ -223,19 +224,7 @@ extension FillRunner {
     }
   }
 
-  /// Space is reserved before upstream is read (design: Space).
-  private func reserveSpace(upTo limit: UInt64) async throws(Interruption) {
-    guard position < limit, (reservation?.remaining ?? 0) < min(Self.reservationLow, limit - position) else { return }
-    let wanted = min(limit == .max ? .max : limit - position, Self.reservationWindow)
-    // Readers may have to move on before there is room.
-    do { try await drain() } catch { throw interruption(by: error) }
-    guard let reserved = await table.store.makeRoom(for: wanted) else {
-      throw .ended(.storage(.noSpace))
-    }
-    reservation = reserved
-  }
-
-  private func interruption(by error: any Error) -> Interruption {
+  func interruption(by error: any Error) -> Interruption {
     switch error {
     case let error as StoreError:
       return .ended(.storage(error))
@@ -247,6 +236,12 @@ extension FillRunner {
     }
   }
 
+  /// How much is received at `offset`, in bytes: where nobody knows how much will come, no more than was promised.
+  private func longestPiece(at offset: UInt64, knowing end: UInt64?) -> Int {
+    let piece = Self.piece(at: offset)
+    return end == nil ? Int(min(UInt64(piece), position - offset + promised)) : piece
+  }
+
   /// How much is received at `offset`, in bytes, so that it ends where pages of the file end that are made together: to
   /// begin in the midst of them costs a third more.
   private static func piece(at offset: UInt64) -> Int {
@@ -254,9 +249,6 @@ extension FillRunner {
     return Int(2 * grain - offset % grain)
   }
 
-  /// Space is reserved in pieces of this many bytes.
-  public static let reservationWindow: UInt64 = 8 << 20
-  private static let reservationLow: UInt64 = 1 << 20
   /// A connection on which nothing came for so many seconds has nothing on its way, as far as can be told.
   private static let quiet = 0.01
   /// So many bytes before the end of the claim, which one read does not pass over, it is seen who brings the rest.

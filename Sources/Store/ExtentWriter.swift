@@ -55,6 +55,9 @@ public final class ExtentWriter {
   /// Whether bytes wait for `drain`.
   public var needsDrain: Bool { !pending.isEmpty }
 
+  /// How many bytes wait for `drain`: they are to be taken from the reservation.
+  public var keptBytes: UInt64 { UInt64(pending.count) }
+
   /// Whether more bytes, where they are at hand, should be written before `drain`: each takes two changes of threads.
   public var hasRoomToGather: Bool { pending.count < Self.gathered }
 

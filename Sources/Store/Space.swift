@@ -106,6 +106,11 @@ public final class Reservation: Sendable {
   /// Bytes promised and not yet written.
   public var remaining: UInt64 { left.load(ordering: .relaxed) }
 
+  /// Takes over what is left of another promise of the same store.
+  public func add(_ other: Reservation) {
+    left.wrappingAdd(other.left.exchange(0, ordering: .relaxed), ordering: .relaxed)
+  }
+
   /// Takes what was written from the promise; at most what remains.
   public func consume(_ bytes: UInt64) {
     var before = left.load(ordering: .relaxed)

@@ -52,6 +52,21 @@ import Testing
     await again.close()
   }
 
+  @Test func aPromiseThatTakesOverAnotherHoldsBoth() async throws {
+    let directory = try Directory()
+    let store = try Store.open(options(directory, capacity: 10 * mebibyte))
+    let first = try #require(await store.makeRoom(for: mebibyte))
+    first.consume(1000)
+    do {
+      let second = try #require(await store.makeRoom(for: 2 * mebibyte))
+      second.add(first)
+      #expect(first.remaining == 0 && second.remaining == 3 * mebibyte - 1000)
+      #expect(store.statistics.bytesReserved == 3 * mebibyte - 1000)
+    }
+    #expect(store.statistics.bytesReserved == 0)
+    await store.close()
+  }
+
   /// Who is told of room finds it, however many wait: with old objects enough to evict, nobody goes without.
   @Test func manyThatWaitForRoomEachGetIt() async throws {
     let directory = try Directory()
