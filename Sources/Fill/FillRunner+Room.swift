@@ -10,10 +10,10 @@ extension FillRunner {
     return left - min(left, writer?.keptBytes ?? 0)
   }
 
-  /// Sees to it that there is room for what comes next, before upstream is read (design: Space).
+  /// Sees to it that there is room for what comes next, before upstream is asked or read (design: Space).
   ///
   /// - Parameter limit: where what is to be written ends.
-  /// - Parameter end: where the exchange ends; nil where nobody knows.
+  /// - Parameter end: where what upstream sends ends; nil where nobody knows.
   func reserveSpace(upTo limit: UInt64, knowing end: UInt64?) async throws(Interruption) {
     guard position < limit else { return }
     let wanted = Self.shortfall(
@@ -27,6 +27,14 @@ extension FillRunner {
     }
     if let reservation { reserved.add(reservation) }
     reservation = reserved
+  }
+
+  /// How much is to be promised to a fill of `claim` that begins with an exchange whose head is known.
+  public static func firstReservation(of claim: Claim, on opened: OpenedExchange) -> UInt64 {
+    let upper = min(claim.upper, opened.upper ?? .max)
+    return shortfall(
+      of: 0, brought: 0, missing: upper - min(claim.span.lower, upper),
+      isExpected: (opened.upper ?? opened.total) != nil)
   }
 
   /// How much more is to be promised; 0 while what is left is enough.

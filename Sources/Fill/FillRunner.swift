@@ -194,6 +194,8 @@ public final class FillRunner {
       guard representation.validator.isStrong else {
         throw Interruption.ended(.failed(.closedEarly(source.origin)))
       }
+      // First of all: what there is no room for is relayed, and is to be asked for once.
+      try await reserveSpace(upTo: next.claim.upper, knowing: representation.total)
       guard let opened = try await open(next) else { continue }
       let before = position
       try await transfer(opened)

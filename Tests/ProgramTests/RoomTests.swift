@@ -82,4 +82,64 @@ import Testing
     let promised = try promised(size, after: size - 50_000, .length)
     #expect(promised <= 50_000)
   }
+
+  /// An object with gaps, of which some are stored.
+  private static let gapped = PatternBody(seed: 952, size: 4 << 20)
+
+  /// A cache of 8 MiB in which 6 are promised to a body that stands still: of what is left no gap of 3 MB can be stored.
+  private func withLittleRoom(
+    storing spans: [Range<Int>], fields: [(String, String)] = [],
+    _ run: (ScriptedOrigin, LarderProcess) throws -> Void
+  ) throws {
+    try withRig { rig in
+      let gate = rig.gate("the large body")
+      let origin = try rig.origin { exchange in
+        guard exchange.request.target == "/" else {
+          return try Representation(PatternBody(seed: 953, size: 6 << 20)).serve(
+            exchange, .init(.stall(after: 1000, gate)))
+        }
+        var resource = Representation(Self.gapped)
+        if !fields.isEmpty { resource.fields = fields }
+        try resource.serve(exchange)
+      }
+      let larder = try rig.larder(["cache.size": "8M"])
+      for span in spans {
+        let part = try RawClient.fetch(origin.url("/"), [range(span)], through: larder.port)
+        expectBytes(part.body, Self.gapped.bytes(span))
+      }
+      let holder = try RawClient(port: larder.port)
+      try holder.send(RawClient.request("GET", origin.url("/large")))
+      #expect(try holder.responseHead().status == 200)
+      try run(origin, larder)
+    }
+  }
+
+  private func range(_ span: Range<Int>) -> (String, String) {
+    ("Range", "bytes=\(span.lowerBound)-\(span.upperBound - 1)")
+  }
+
+  /// The gaps of the object that the origin was asked for, after the spans stored at first and the large body.
+  private func gaps(_ origin: ScriptedOrigin, after count: Int) -> [String?] {
+    origin.requests.dropFirst(count + 1).map { $0.field("Range") }
+  }
+
+  @Test func aGapWithoutRoomIsAskedForOnce() throws {
+    try withLittleRoom(storing: [0..<1000]) { origin, larder in
+      let response = try RawClient.fetch(origin.url("/"), [range(0..<3_000_000)], through: larder.port)
+      #expect(response.status == 206 && response.end == .clean)
+      expectBytes(response.body, Self.gapped.bytes(0..<3_000_000))
+      #expect(gaps(origin, after: 1) == ["bytes=1000-2999999"])
+    }
+  }
+
+  /// Its head is waited for before the response begins: the answer to that is what is relayed.
+  @Test(arguments: [3600, 0]) func aFirstGapWithoutRoomIsAskedForOnce(_ age: Int) throws {
+    let fields = [("Cache-Control", "max-age=\(age)")]
+    try withLittleRoom(storing: [3_000_000..<3_001_000], fields: fields) { origin, larder in
+      let response = try RawClient.fetch(origin.url("/"), [range(0..<3_000_500)], through: larder.port)
+      #expect(response.status == 206 && response.end == .clean)
+      expectBytes(response.body, Self.gapped.bytes(0..<3_000_500))
+      #expect(gaps(origin, after: 1) == ["bytes=0-2999999"])
+    }
+  }
 }

@@ -165,6 +165,7 @@ extension CachedRequest {
         return .ready(entry, supply)
       }
       if let total = entry.representation.total, span.lower >= total { return .ready(entry, supply) }
+      if supply.isRelayed { return .ready(entry, supply) }
       let result: Supply.Result
       switch await supply.claim(span.lower, upTo: span.upper) {
       case .present: continue

@@ -69,7 +69,7 @@ extension CachedRequest {
       return await validateWhole(entry, reason)
     case .body(let opened, let freshEntry):
       let supply = Supply(entry: freshEntry, parts: transaction.parts, source: source)
-      supply.begin(claim, opened: opened)
+      await sparing(freshEntry, claim.span) { await supply.begin(claim, ifRoomFor: opened) }
       let status = CacheStatus(
         .forwarded(reason.forwardReason, status: 206), ttl: timeToLive(of: freshEntry))
       return await serve(freshEntry, status, supply: supply)

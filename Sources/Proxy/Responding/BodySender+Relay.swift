@@ -29,11 +29,7 @@ extension BodySender {
       let failure: FillOutcome
       var retryAfter: Double?
       do {
-        let answer = try await PartialAnswer.ask(
-          for: wrongParts < Self.wrongParts ? ByteSpan(position, upper) : nil, of: representation,
-          coding: supply.entry.response.fields.combined(.contentEncoding), source: source,
-          pool: transaction.parts.pool, now: { context.now })
-        switch answer.verdict {
+        switch try await answer(for: ByteSpan(position, upper), isPart: wrongParts < Self.wrongParts) {
         case .changed(let reason): return .cut(.changed(reason: reason))
         case .refused(let status): return .cut(.refused(status: status))
         case .ended(let total):
@@ -71,6 +67,17 @@ extension BodySender {
       }
     }
     return .complete
+  }
+
+  /// What upstream says to a request for `span`, or for all of it; where it has been asked already, what it said then.
+  private func answer(for span: ByteSpan, isPart: Bool) async throws(UpstreamError) -> PartialAnswer.Verdict {
+    if let refused = supply.takeRefused(at: span.lower) { return .body(refused) }
+    let context = transaction.context
+    return try await PartialAnswer.ask(
+      for: isPart ? span : nil, of: supply.representation,
+      coding: supply.entry.response.fields.combined(.contentEncoding), source: source,
+      pool: transaction.parts.pool, now: { context.now }
+    ).verdict
   }
 
   /// Passes on what an exchange brings of the bytes from `position` to `upper`, and ends it.

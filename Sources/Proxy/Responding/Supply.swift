@@ -24,6 +24,8 @@ final class Supply {
   private(set) var hasFollowed = false
   /// Why the store could not take what this response wanted; the origin is not asked to fill it once more.
   private var storageFailure: StoreError?
+  /// The answer to a request of ours that the store has no room for, and the first byte that it was to bring.
+  private var refused: (position: UInt64, answer: OpenedExchange)?
 
   var representation: Representation { entry.representation }
   var hasFetched: Bool { !own.isEmpty }
@@ -64,6 +66,9 @@ final class Supply {
     }
   }
 
+  /// Whether what is missing is to be relayed, because the store could not take it.
+  var isRelayed: Bool { storageFailure != nil }
+
   /// What stands in the way of a byte.
   enum Gap {
     case present
@@ -101,9 +106,35 @@ final class Supply {
   }
 
   /// Runs a fill for a claim of ours, and waits until the byte at `position` has come or cannot come.
-  func lead(_ claim: Claim, opened: OpenedExchange? = nil, past position: UInt64) async -> Result {
-    begin(claim, opened: opened)
+  private func lead(_ claim: Claim, past position: UInt64) async -> Result {
+    begin(claim)
     return await wait(for: claim.followed, past: position)
+  }
+
+  /// The same on an exchange whose head is known.
+  func lead(_ claim: Claim, opened: OpenedExchange, past position: UInt64) async -> Result {
+    await begin(claim, ifRoomFor: opened)
+    return await wait(for: claim.followed, past: position)
+  }
+
+  /// Runs a fill for a claim of ours on an exchange whose head is known. Where the store has no room for what that brings
+  /// the claim ends, and the exchange is kept for whoever relays the bytes: they are asked for once.
+  func begin(_ claim: Claim, ifRoomFor opened: OpenedExchange) async {
+    let store = parts.context.store
+    guard let reservation = await store.makeRoom(for: FillRunner.firstReservation(of: claim, on: opened)) else {
+      parts.context.fills.counters.storageFailures.add()
+      refused = (claim.span.lower, opened)
+      storageFailure = .noSpace
+      return claim.end(.storage(.noSpace))
+    }
+    begin(claim, opened: opened, reservation: reservation)
+  }
+
+  /// The answer that was to bring the byte at `position`, where the store had no room for it; once.
+  func takeRefused(at position: UInt64) -> OpenedExchange? {
+    guard let answer = refused?.answer, refused?.position == position else { return nil }
+    refused = nil
+    return answer
   }
 
   /// Runs a fill for a claim of ours; it goes on when this response is over, as far as the rules let it.
