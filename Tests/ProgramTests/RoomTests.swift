@@ -1,4 +1,5 @@
 // How much room is promised to what comes, and what becomes of it where there is none.
+import Foundation
 import TestSupport
 import Testing
 
@@ -139,7 +140,35 @@ import Testing
       let response = try RawClient.fetch(origin.url("/"), [range(0..<3_000_500)], through: larder.port)
       #expect(response.status == 206 && response.end == .clean)
       expectBytes(response.body, Self.gapped.bytes(0..<3_000_500))
+      #expect(cacheStatus(response).contains("detail=no-space"), "\(response.cacheStatus)")
       #expect(gaps(origin, after: 1) == ["bytes=0-2999999"])
+    }
+  }
+
+  /// The disk fails with the first byte, when it has been decided that the response is stored.
+  @Test(arguments: [DiskShim.Call.open, .write])
+  func whatTheDiskDoesNotTakeIsNotSaidToBeStored(_ call: DiskShim.Call) throws {
+    try withRig { rig in
+      let body = PatternBody(seed: 954, size: 900_000)
+      let origin = try rig.origin { try Representation(body).serve($0) }
+      let folders = try rig.folders()
+      let shim = try DiskShim(in: rig.folder, filesWith: folders.cache + "/bodies")
+      let larder = try rig.larder(on: folders, environment: shim.environment)
+      shim.fail(call, with: EIO)
+      for reason in ["fwd=uri-miss", "fwd=partial"] {
+        let response = try RawClient.fetch(origin.url("/"), through: larder.port)
+        #expect(response.status == 200 && response.end == .clean)
+        expectBytes(response.body, body.bytes)
+        let status = cacheStatus(response)
+        #expect(status.contains(reason) && status.contains("detail=no-space"), "\(status)")
+        #expect(!status.contains("stored"), "\(status)")
+      }
+      shim.fail(call, with: 0)
+      let response = try RawClient.fetch(origin.url("/"), through: larder.port)
+      expectBytes(response.body, body.bytes)
+      #expect(!cacheStatus(response).contains("detail=no-space"), "\(response.cacheStatus)")
+      let again = try RawClient.fetch(origin.url("/"), through: larder.port)
+      #expect(isHit(again), "\(again.cacheStatus)")
     }
   }
 }

@@ -61,7 +61,9 @@ extension CachedRequest {
         case .attempt(let attempt): return attempt
         }
       }
-      if case .forwarded(.partial, let code, let stored, _) = status.handling, !supply.hasFetched,
+      if supply.isRelayed {
+        status = status.unstored
+      } else if case .forwarded(.partial, let code, let stored, _) = status.handling, !supply.hasFetched,
         await isFollowed(selection, entry, supply)
       {
         status.handling = .forwarded(.partial, status: code, stored: stored, collapsed: true)

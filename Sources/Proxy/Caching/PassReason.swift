@@ -73,4 +73,13 @@ extension CacheStatus {
   static func passed(_ reason: PassReason, collapsed: Bool? = nil) -> CacheStatus {
     CacheStatus(.forwarded(reason.forward, collapsed: collapsed), detail: reason.token)
   }
+
+  /// The same of a response that was to be stored, or to come from another's fill, and is relayed because the store does
+  /// not take it.
+  var unstored: CacheStatus {
+    guard case .forwarded(let reason, let code, _, let collapsed) = handling else { return self }
+    return CacheStatus(
+      .forwarded(reason, status: code, collapsed: collapsed.map { _ in false }), ttl: ttl, key: key,
+      detail: PassReason.noSpace(reason).token)
+  }
 }
