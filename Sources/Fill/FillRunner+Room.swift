@@ -23,7 +23,7 @@ extension FillRunner {
     // Readers may have to move on before there is room.
     do { try await drain() } catch { throw interruption(by: error) }
     guard let reserved = await table.store.makeRoom(for: wanted) else {
-      throw .ended(.storage(.noSpace))
+      throw .ended(.storage(.noRoom))
     }
     if let reservation { reserved.add(reservation) }
     reservation = reserved

@@ -129,7 +129,7 @@ extension Engine {
     case .absent:
       counters.missingData.add(1)
       log.warning("cache: \(place): is missing, dropped and fetched again")
-    case .io, .noSpace, .readOnly:
+    case .io, .noSpace, .noRoom, .readOnly:
       faults.note(.lost, "\(place): \(reason.explanation), dropped and fetched again")
     }
     let packed = removed.filter { $0.pack != 0 }

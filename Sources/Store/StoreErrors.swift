@@ -51,6 +51,8 @@ public enum StoreOpenError: Error, Equatable, Sendable {
 public enum StoreError: Error, Equatable, Sendable {
   /// The capacity or the file system is full.
   case noSpace
+  /// No room was promised: what there is, is in use. Nothing was tried.
+  case noRoom
   /// The file system is mounted read-only.
   case readOnly
   /// The disk failed; an `errno`.
@@ -72,6 +74,7 @@ public enum StoreError: Error, Equatable, Sendable {
   public var explanation: String {
     switch self {
     case .noSpace: "no space left in the cache or on its file system"
+    case .noRoom: "no room in the cache beside what is in use"
     case .readOnly: "the cache's file system is read-only"
     case .io(let code): "the cache's disk failed: \(String(cString: strerror(code)))"
     case .absent: "the bytes are not in the cache"

@@ -87,16 +87,16 @@ import Testing
   /// An object with gaps, of which some are stored.
   private static let gapped = PatternBody(seed: 952, size: 4 << 20)
 
-  /// A cache of 8 MiB in which 6 are promised to a body that stands still: of what is left no gap of 3 MB can be stored.
+  /// A cache of 8 MiB in which most is promised to a body that stands still: beside 6 MiB no gap of 3 MB can be stored.
   private func withLittleRoom(
-    storing spans: [Range<Int>], fields: [(String, String)] = [],
+    storing spans: [Range<Int>], beside size: Int = 6 << 20, fields: [(String, String)] = [],
     _ run: (ScriptedOrigin, LarderProcess) throws -> Void
   ) throws {
     try withRig { rig in
       let gate = rig.gate("the large body")
       let origin = try rig.origin { exchange in
         guard exchange.request.target == "/" else {
-          return try Representation(PatternBody(seed: 953, size: 6 << 20)).serve(
+          return try Representation(PatternBody(seed: 953, size: size)).serve(
             exchange, .init(.stall(after: 1000, gate)))
         }
         var resource = Representation(Self.gapped)
@@ -142,6 +142,26 @@ import Testing
       expectBytes(response.body, Self.gapped.bytes(0..<3_000_500))
       #expect(cacheStatus(response).contains("detail=no-space"), "\(response.cacheStatus)")
       #expect(gaps(origin, after: 1) == ["bytes=0-2999999"])
+    }
+  }
+
+  @Test func theGapBehindOneWithoutRoomIsStoredWhereThereIsRoomForIt() throws {
+    try withLittleRoom(storing: [0..<1000, 3_000_000..<3_001_000]) { origin, larder in
+      expectBytes(try RawClient.fetch(origin.url("/"), through: larder.port).body, Self.gapped.bytes)
+      let rest = 3_001_000..<4 << 20
+      let part = try RawClient.fetch(origin.url("/"), [range(rest)], through: larder.port)
+      #expect(isHit(part), "\(part.cacheStatus)")
+      expectBytes(part.body, Self.gapped.bytes(rest))
+      #expect(gaps(origin, after: 2) == ["bytes=1000-2999999", "bytes=3001000-4194303"])
+    }
+  }
+
+  @Test func ofManyGapsWithoutRoomEachIsAskedForOnce() throws {
+    let stored = [0..<1000, 1_500_000..<1_501_000, 2_800_000..<2_801_000]
+    try withLittleRoom(storing: stored, beside: 7_800_000) { origin, larder in
+      expectBytes(try RawClient.fetch(origin.url("/"), through: larder.port).body, Self.gapped.bytes)
+      #expect(
+        gaps(origin, after: 3) == ["bytes=1000-1499999", "bytes=1501000-2799999", "bytes=2801000-4194303"])
     }
   }
 

@@ -61,7 +61,7 @@ extension CachedRequest {
         case .attempt(let attempt): return attempt
         }
       }
-      if supply.isRelayed {
+      if supply.wasRefused {
         status = status.unstored
       } else if case .forwarded(.partial, let code, let stored, _) = status.handling, !supply.hasFetched,
         await isFollowed(selection, entry, supply)
@@ -167,7 +167,7 @@ extension CachedRequest {
         return .ready(entry, supply)
       }
       if let total = entry.representation.total, span.lower >= total { return .ready(entry, supply) }
-      if supply.isRelayed { return .ready(entry, supply) }
+      if supply.isRelayed(span.lower) { return .ready(entry, supply) }
       let result: Supply.Result
       switch await supply.claim(span.lower, upTo: span.upper) {
       case .present: continue

@@ -22,10 +22,13 @@ final class Supply {
   private var latest: Reader?
   /// Whether this response has waited for a fill that another request began.
   private(set) var hasFollowed = false
-  /// Why the store could not take what this response wanted; the origin is not asked to fill it once more.
+  /// Why the store could not take what this response wanted; the origin is not asked to fill anything once more. Where
+  /// only room was refused, that is so of the gap for which it was: room may come back before the next one, and a fill
+  /// sees to that before it asks the origin.
   private var storageFailure: StoreError?
-  /// The answer to a request of ours that the store has no room for, and the first byte that it was to bring.
-  private var refused: (position: UInt64, answer: OpenedExchange)?
+  /// The first byte of the last gap that the store had no room for, and the answer that was to bring it, until it is
+  /// relayed.
+  private var refused: (position: UInt64, answer: OpenedExchange?)?
 
   var representation: Representation { entry.representation }
   var hasFetched: Bool { !own.isEmpty }
@@ -51,7 +54,7 @@ final class Supply {
   ///
   /// - Parameter upper: where what the reader wants ends.
   func obtain(_ position: UInt64, upTo upper: UInt64) async -> Result {
-    if let storageFailure { return .failed(.storage(storageFailure)) }
+    if isRelayed(position) { return .failed(.storage(storageFailure ?? .noRoom)) }
     switch await claim(position, upTo: upper) {
     case .present: return .lookAgain
     case .follow(let claim):
@@ -66,8 +69,11 @@ final class Supply {
     }
   }
 
-  /// Whether what is missing is to be relayed, because the store could not take it.
-  var isRelayed: Bool { storageFailure != nil }
+  /// Whether the byte at `position`, which is missing, is to be relayed, because the store could not take it.
+  func isRelayed(_ position: UInt64) -> Bool { storageFailure != nil || refused?.position == position }
+
+  /// Whether the store could not take something that this response wanted.
+  var wasRefused: Bool { storageFailure != nil || refused != nil }
 
   /// What stands in the way of a byte.
   enum Gap {
@@ -124,17 +130,15 @@ final class Supply {
     guard let reservation = await store.makeRoom(for: FillRunner.firstReservation(of: claim, on: opened)) else {
       parts.context.fills.counters.storageFailures.add()
       refused = (claim.span.lower, opened)
-      storageFailure = .noSpace
-      return claim.end(.storage(.noSpace))
+      return claim.end(.storage(.noRoom))
     }
     begin(claim, opened: opened, reservation: reservation)
   }
 
   /// The answer that was to bring the byte at `position`, where the store had no room for it; once.
   func takeRefused(at position: UInt64) -> OpenedExchange? {
-    guard let answer = refused?.answer, refused?.position == position else { return nil }
-    refused = nil
-    return answer
+    guard refused?.position == position else { return nil }
+    return refused?.answer.take()
   }
 
   /// Runs a fill for a claim of ours; it goes on when this response is over, as far as the rules let it.
@@ -258,8 +262,16 @@ final class Supply {
     case .changed, .refused, .failed, .wrong, .timedOut, .storage:
       // It may have passed the position before it failed, and all that there is arrives.
       if case .present = await representation.presence(at: position, upTo: position + 1) { return .lookAgain }
-      if case .storage(let failure) = outcome { storageFailure = failure }
+      if case .storage(let failure) = outcome { note(failure, at: position) }
       return .failed(outcome)
+    }
+  }
+
+  private func note(_ failure: StoreError, at position: UInt64) {
+    if failure != .noRoom {
+      storageFailure = failure
+    } else if refused?.position != position {
+      refused = (position, nil)
     }
   }
 }
