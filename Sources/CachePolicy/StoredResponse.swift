@@ -63,6 +63,11 @@ public struct StoredResponse: Equatable, Sendable {
       nominated: NominatedField.nominated(by: response.fields, in: request.fields))
   }
 
+  /// Whether what is missing of a body that came under `validator` can be asked for, and combined with what is there:
+  /// only a strong validator lets bytes be combined (RFC 9110 §15.3.7.3), and Range is ignored where the answer without it
+  /// would be anything but a 200 (§14.2). Without that, a body is fetched whole or not at all.
+  public func isResumable(under validator: Validator) -> Bool { status == 200 && validator.isStrong }
+
   /// The fields of a response that may be stored (RFC 9111 §3.1).
   static func storableFields(of fields: Fields, _ control: ResponseCacheControl) -> Fields {
     var kept = fields

@@ -67,7 +67,7 @@ extension FillRunner {
     case .wrong(let reason):
       table.counters.wrongAnswers.add()
       table.log.warning("\(source.target.absolute): refused the answer to \(wanted.claim): \(reason)")
-      guard approach == .range, representation.validator.isStrong else { throw .ended(.wrong(reason: reason)) }
+      guard approach == .range, team.isResumable else { throw .ended(.wrong(reason: reason)) }
       misfits += 1
       // Beside others a fill leaves; alone it reads the whole, as far as it must. Where ranges are served, one bad answer
       // is no reason to.

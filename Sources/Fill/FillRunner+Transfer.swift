@@ -109,10 +109,10 @@ extension FillRunner {
 
   /// How slowly a body may come: only what can be asked for again from where it is, is ever cut for that.
   private var minimumRate: MinimumRate {
-    let isResumable = representation.validator.isStrong && approach == .range && team.servesRanges
+    let canGoOn = team.isResumable && approach == .range && team.servesRanges
     let settings = table.settings.upstream
     return MinimumRate(
-      least: isResumable ? settings.minimumRate : 0, period: settings.minimumRatePeriod.inSeconds, at: team.now)
+      least: canGoOn ? settings.minimumRate : 0, period: settings.minimumRatePeriod.inSeconds, at: team.now)
   }
 
   /// Whether the exchange goes on behind the claim, which now ends at `edge`, so that it must be broken off; and whether
@@ -121,8 +121,7 @@ extension FillRunner {
     guard let upper = incoming.upper, upper > edge, edge > position, edge - position >= Self.worthAsking,
       incoming.offset == position
     else { return false }
-    return approach == .range && representation.validator.isStrong
-      && team.traffic.hasServedRanges
+    return approach == .range && team.isResumable && team.traffic.hasServedRanges
   }
 
   /// Notes what has come, for the pace of the team and for readers that think of asking for themselves.

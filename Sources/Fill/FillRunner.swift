@@ -147,7 +147,7 @@ public final class FillRunner {
   /// The next gap behind a finished claim, where readers are near enough to want it soon.
   private func nextWindow() async -> Claim? {
     let end = claim.upper
-    guard representation.validator.isStrong, !representation.isSuperseded, let wanted = claim.wantedBeyondEnd(),
+    guard team.isResumable, !representation.isSuperseded, let wanted = claim.wantedBeyondEnd(),
       wanted > end
     else { return nil }
     let search = ByteSpan(end, min(wanted, end.saturatingAdd(window)))
@@ -190,8 +190,7 @@ public final class FillRunner {
       guard let next = Coalescing.exchanges(gaps: gaps, closerThan: table.settings.fills.coalesceGaps).first
       else { return try advance(to: claim.upper) }
       if next.claim.lower > position { try advance(to: next.claim.lower) }
-      // RFC 9110 §15.3.7.3: without a strong validator bytes of another exchange are never combined.
-      guard representation.validator.isStrong else {
+      guard team.isResumable else {
         throw Interruption.ended(.failed(.closedEarly(source.origin)))
       }
       // First of all: what there is no room for is relayed, and is to be asked for once.
@@ -209,7 +208,7 @@ public final class FillRunner {
   private func waitToRetry(after failure: UpstreamError, retryAfter: Double?) async -> FillOutcome? {
     writer?.finish()
     writer = nil
-    guard representation.validator.isStrong else { return FillOutcome(failure) }
+    guard team.isResumable else { return FillOutcome(failure) }
     switch retry.failed(retryAfter: retryAfter, jitter: Double.random(in: 0...1)) {
     case .giveUp: return FillOutcome(failure)
     case .again(let seconds):

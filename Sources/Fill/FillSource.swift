@@ -52,9 +52,12 @@ public struct FillResponse {
   public let coding: FieldValue?
   /// Whether its `Accept-Ranges` has `bytes` (RFC 9110 §14.3).
   public let statesRanges: Bool
+  /// Whether the rest can be asked for where an exchange ends early.
+  public let isResumable: Bool
 
-  public init(_ fields: Fields) {
+  public init(_ fields: Fields, isResumable: Bool) {
     coding = fields.combined(.contentEncoding)
     statesRanges = fields.first(.acceptRanges)?.string.lowercased() == "bytes"
+    self.isResumable = isResumable
   }
 }

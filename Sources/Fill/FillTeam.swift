@@ -20,6 +20,8 @@ final class FillTeam {
   /// The representation's `Content-Encoding`.
   let coding: FieldValue?
   let source: FillSource
+  /// Whether what an exchange leaves missing can be asked for.
+  let isResumable: Bool
   /// Begins a task on the loop.
   let spawn: (@escaping () async -> Void) -> Task<Void, Never>
   /// Told of every claim that is made after the first.
@@ -50,6 +52,7 @@ final class FillTeam {
     self.representation = representation
     coding = response.coding
     statesRanges = response.statesRanges
+    isResumable = response.isResumable
     self.source = source
     self.spawn = spawn
     self.onClaim = onClaim
@@ -198,7 +201,7 @@ final class FillTeam {
 
   /// Whether more connections than `count` may bring what readers wait for sooner, and may be asked for.
   private func isWorthMore(than count: Int, at position: UInt64) -> Bool {
-    guard representation.validator.isStrong, !representation.isSuperseded, servesRanges,
+    guard isResumable, !representation.isSuperseded, servesRanges,
       let total = representation.total,
       let rate = pace.rate, traffic.isAwaited
     else { return false }
@@ -213,7 +216,7 @@ final class FillTeam {
   ///
   /// - Parameter window: how much a member that is alone takes.
   func nextPiece(isNew: Bool = false, window: UInt64 = 0) async -> Claim? {
-    guard let shared, representation.validator.isStrong, !representation.isSuperseded else { return nil }
+    guard let shared, isResumable, !representation.isSuperseded else { return nil }
     if !isNew, let orphan = orphans.popLast() { return orphan }
     if !isNew, hasOthers, members.count > pace.connections || pool.isCrowded(source.origin) { return nil }
     let isAlone = pace.connections == 1 && !isNew

@@ -11,6 +11,8 @@ public final class StoredEntry: Sendable {
   public let response: StoredResponse
   /// Where its bytes are.
   public let representation: Representation
+  /// Whether what is missing of it can be asked for, and combined with what is there.
+  public let isResumable: Bool
   /// Stands for the nominated fields and their values; two entries of a key with the same one replace each other.
   let variant: UInt64
   /// The field lines that all responses made of it share, ready to be sent: without those that say how old it is, how
@@ -28,8 +30,8 @@ public final class StoredEntry: Sendable {
     variant = ResponseRecord.variant(of: response)
     isInvariant = !response.fields.contains(.vary) && response.nominated.isEmpty
     let shared = response.fields.serialized(without: Self.ownOfEach)
-    let addsRanges =
-      response.status == 200 && representation.validator.isStrong && !response.fields.contains(.acceptRanges)
+    isResumable = response.isResumable(under: representation.validator)
+    let addsRanges = isResumable && !response.fields.contains(.acceptRanges)
     lines = addsRanges ? shared + Self.acceptRanges.serialized : shared
   }
 

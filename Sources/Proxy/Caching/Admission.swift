@@ -30,6 +30,9 @@ struct Admission {
     /// What is to be stored of the response's head, and what it says of its reuse.
     let response: StoredResponse
     let terms: ReuseTerms
+
+    /// Whether what is missing of it can be asked for, once it is stored.
+    var isResumable: Bool { response.isResumable(under: validator) }
   }
 
   enum Judgement {
@@ -69,7 +72,7 @@ struct Admission {
     let window = UInt64(settings.cache.smallBody)
     let needed = (upper ?? window) - min(lower, upper ?? window)
     // A body that cannot even begin is relayed from this very exchange, and nothing is asked for twice.
-    let first = validator.isStrong ? min(needed, FillRunner.reservationWindow) : needed
+    let first = response.isResumable(under: validator) ? min(needed, FillRunner.reservationWindow) : needed
     guard let reservation = await context.store.makeRoom(for: first) else {
       return .pass(.noSpace(reason))
     }
@@ -114,12 +117,13 @@ struct Admission {
   }
 
   /// The representation that is stored already under the same strong validator: its bytes are the same ones
-  /// (RFC 9111 §3.4), and none of them is fetched again.
+  /// (RFC 9111 §3.4), and none of them is fetched again. What is fetched whole or not at all is a new one each time.
   private func known(among stored: [StoredEntry], _ body: IncomingBody) -> Representation? {
-    guard body.validator.isStrong else { return nil }
+    guard body.isResumable else { return nil }
     let response = body.response
     let found = stored.first { entry in
-      entry.response.nominated == response.nominated && entry.representation.validator == body.validator
+      entry.isResumable && entry.response.nominated == response.nominated
+        && entry.representation.validator == body.validator
         && !entry.representation.isSuperseded
         && entry.response.fields.combined(.contentEncoding) == response.fields.combined(.contentEncoding)
     }?.representation

@@ -86,7 +86,7 @@ extension CachedRequest {
       status: entry.response.status, reason: entry.response.reason, fields: entry.response.served(as: form).fields)
     if !isFromOrigin { head = aged(head, entry) }
     if !ownFields.isEmpty { head.fields.append(contentsOf: ownFields) }
-    if entry.response.status == 200, entry.representation.validator.isStrong, !head.fields.contains(.acceptRanges) {
+    if entry.isResumable, !head.fields.contains(.acceptRanges) {
       head.fields.set(.acceptRanges, "bytes")
     }
     switch selection {
@@ -132,7 +132,7 @@ extension CachedRequest {
     case .cancelled:
       transaction.clientIsGone()
       return .answered
-    case .failed where !entry.representation.validator.isStrong:
+    case .failed where !entry.isResumable:
       return await restart(entry)
     case .failed(let outcome):
       switch await prepared(after: outcome, entry, supply, reason) {
@@ -207,7 +207,7 @@ extension CachedRequest {
     switch outcome {
     case .changed: return .attempt(.changed)
     case .complete, .cancelled: return .attempt(.lookAgain)
-    case .storage where entry.representation.validator.isStrong: return .ready(entry, supply)
+    case .storage where entry.isResumable: return .ready(entry, supply)
     case .storage:
       await pass(.noSpace(reason))
     case .wrong:
@@ -227,9 +227,9 @@ extension CachedRequest {
     return entry.representation.total == nil && selection.reachesToTheEnd
   }
 
-  /// Whether what is missing can neither be asked for under a strong validator nor is on its way.
+  /// Whether what is missing can neither be asked for nor is on its way.
   private func isLost(_ selection: RangeSelection, _ entry: StoredEntry, _ supply: Supply) async -> Bool {
-    guard !entry.representation.validator.isStrong, let gap = await firstGap(in: selection, of: entry),
+    guard !entry.isResumable, let gap = await firstGap(in: selection, of: entry),
       !supply.isOnItsWay(gap.lower)
     else { return false }
     // Between the two looks it may have come.

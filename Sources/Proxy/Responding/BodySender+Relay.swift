@@ -14,11 +14,7 @@ extension BodySender {
   /// Asks for bytes that the store cannot take, under the validator of those it has, and passes them on.
   func relay(_ span: ByteSpan) async -> Ending {
     let context = transaction.context
-    let representation = supply.representation
-    guard representation.validator.isStrong else {
-      return .cut(
-        .failed(.unusable(Origin(source.target), reason: "the rest cannot be asked for without a strong validator")))
-    }
+    guard supply.entry.isResumable else { return .cut(supply.unobtainable) }
     var position = span.lower
     var upper = span.upper
     var retry = RetryPolicy(context.settings)

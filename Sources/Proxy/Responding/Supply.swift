@@ -65,7 +65,7 @@ final class Supply {
       return await follow(claim, past: position, upTo: upper)
     case .lead(let claim, _):
       return await lead(claim, past: position)
-    case .impossible: return .failed(.failed(.unusable(Origin(source.target), reason: "it gave no strong validator")))
+    case .impossible: return .failed(unobtainable)
     }
   }
 
@@ -75,30 +75,34 @@ final class Supply {
   /// Whether the store could not take something that this response wanted.
   var wasRefused: Bool { storageFailure != nil || refused != nil }
 
+  /// How a fill would end that is to bring what can only be fetched whole.
+  var unobtainable: FillOutcome {
+    .failed(.unusable(Origin(source.target), reason: "the rest of it cannot be asked for"))
+  }
+
   /// What stands in the way of a byte.
   enum Gap {
     case present
     case follow(FollowedClaim)
     /// The gap is the caller's to fill; the spans are present ones inside it.
     case lead(Claim, bridged: [ByteSpan])
-    /// Only a strong validator lets bytes be combined (RFC 9110 §15.3.7.3).
+    /// What is missing can neither be asked for nor is on its way.
     case impossible
   }
 
   /// Claims the gap at `position`, one window of it at most.
   func claim(_ position: UInt64, upTo upper: UInt64, takingOver: Bool = false) async -> Gap {
     let fills = parts.context.settings.fills
-    let isResumable = representation.validator.isStrong
     let (edge, overflow) = position.addingReportingOverflow(fills.window)
     let search = ByteSpan(position, overflow ? upper : min(upper, max(edge, position + 1)))
     let gaps = await representation.gaps(in: search, limit: FillRunner.gapLimit)
     guard let gap = Coalescing.exchanges(gaps: gaps, closerThan: fills.coalesceGaps).first,
       gap.claim.lower == position
     else { return .present }
-    switch traffic.claim(at: position, upTo: gap.claim.upper, isResumable: isResumable, takingOver: takingOver) {
+    switch traffic.claim(at: position, upTo: gap.claim.upper, isResumable: entry.isResumable, takingOver: takingOver) {
     case .follow(let claim): return .follow(claim)
     case .lead(let claim):
-      guard isResumable else {
+      guard entry.isResumable else {
         claim.end(.cancelled)
         return .impossible
       }
@@ -146,7 +150,8 @@ final class Supply {
     own.insert(claim.span)
     let runner = FillRunner(
       table: parts.context.fills, pool: parts.pool, representation: representation,
-      response: FillResponse(entry.response.fields), source: source, claim: claim, reservation: reservation,
+      response: FillResponse(entry.response.fields, isResumable: entry.isResumable), source: source, claim: claim,
+      reservation: reservation,
       spawn: parts.spawn, onClaim: { [weak self] span in self?.own.insert(span) }, onEnd: onEnd)
     runner.begin(opened)
   }
@@ -165,7 +170,7 @@ final class Supply {
     }
     // The same representation once more, from an origin that does not look at conditions: all of it is here.
     guard !representation.isComplete else { return opened.exchange.abandon() }
-    switch traffic.claim(at: span.lower, upTo: span.upper, isResumable: representation.validator.isStrong) {
+    switch traffic.claim(at: span.lower, upTo: span.upper, isResumable: entry.isResumable) {
     case .follow: opened.exchange.abandon()
     case .lead(let claim):
       // Once more as well, beside a fill that is on its way: what is missing of it is asked for as such.
@@ -226,7 +231,7 @@ final class Supply {
 
   /// Waits for another's claim; where that is far away, or still is after a while, the bytes are asked for directly.
   private func follow(_ claim: FollowedClaim, past position: UInt64, upTo upper: UInt64) async -> Result {
-    guard representation.validator.isStrong else { return await wait(for: claim, past: position) }
+    guard entry.isResumable else { return await wait(for: claim, past: position) }
     let longest = parts.context.settings.fills.followPatience.inSeconds
     let end = Deadline.after(seconds: longest)
     // What is not known yet of the fill's pace may be in a moment.
