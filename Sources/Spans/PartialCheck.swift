@@ -94,7 +94,7 @@ public enum PartialCheck {
     case 206: judgePartial(head.fields, expectation, now)
     case 200: judgeWhole(head.fields, expectation, now)
     case 412: expectation.stored == nil ? .refused(status: 412) : .changed(.preconditionFailed)
-    case 416: judgeUnsatisfied(head.fields, expectation)
+    case 416: judgeUnsatisfied(head.fields, expectation, now)
     case 408, 425, 429, 500...599: .retryLater(status: head.status)
     default: .refused(status: head.status)
     }
@@ -142,7 +142,12 @@ public enum PartialCheck {
     return .wholeFromZero(total: total)
   }
 
-  private static func judgeUnsatisfied(_ fields: Fields, _ expectation: PartialExpectation) -> PartialVerdict {
+  private static func judgeUnsatisfied(
+    _ fields: Fields, _ expectation: PartialExpectation, _ now: Timestamp
+  ) -> PartialVerdict {
+    // RFC 9110 §8.8: the validator it may have is the current one. That the condition was looked at before the range (§14.2)
+    // is what the rest of it rests on, but caches on the way may ignore If-Match (§13.1.1).
+    if let stored = expectation.stored, compare(fields, stored.validator, now) == .other { return .changed(.validator) }
     guard let value = fields.first(.contentRange), case .unsatisfied(let total) = ContentRange.parse(value) else {
       return .unsatisfied(total: nil)
     }

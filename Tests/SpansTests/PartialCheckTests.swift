@@ -70,6 +70,8 @@ private func judge(
     #expect(try judge(answer(range: "bytes 10-19/101")) == .changed(.total))
     #expect(try judge(answer(412, range: nil)) == .changed(.preconditionFailed))
     #expect(try judge(answer(416, range: "bytes */101")) == .changed(.total))
+    #expect(try judge(answer(416, tag: "\"b\"", range: "bytes */100")) == .changed(.validator))
+    #expect(try judge(answer(416, tag: "\"b\"", range: "bytes */100"), total: nil) == .changed(.validator))
     #expect(try judge(answer(200, tag: "\"b\"", range: nil, length: "100")) == .changed(.validator))
     #expect(try judge(answer(200, tag: nil, range: nil, length: "100")) == .changed(.validator))
     #expect(try judge(answer(200, range: nil, length: "99")) == .changed(.total))
@@ -96,6 +98,7 @@ private func judge(
     #expect(try judge(answer(200, range: nil, length: nil)) == .wholeFromZero(total: nil))
     #expect(try judge(answer(416, range: "bytes */100")) == .unsatisfied(total: 100))
     #expect(try judge(answer(416, range: nil)) == .unsatisfied(total: nil))
+    #expect(try judge(answer(416, tag: nil, range: "bytes */100"), total: nil) == .unsatisfied(total: 100))
     for status in [408, 425, 429, 500, 502, 503, 504] {
       #expect(try judge(answer(status)) == .retryLater(status: status))
     }

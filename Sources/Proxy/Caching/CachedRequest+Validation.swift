@@ -104,11 +104,7 @@ extension CachedRequest {
         ownFields = unstorableFields(of: answer.head, rules: context.rules)
         return .body(opened, context.store.update(entry, response))
       case .changed(let why):
-        context.log.info("\(key.text): the representation changed at the origin: \(why)")
-        context.fills.counters.superseded.add()
-        claim.end(.changed(reason: why))
-        context.store.remove(entry)
-        return .attempt(.changed)
+        return supersede(entry, claim, because: why)
       case .refused(let status):
         claim.end(.refused(status: status))
         await relay(answer, reason)
@@ -122,10 +118,16 @@ extension CachedRequest {
         context.fills.counters.wrongAnswers.add()
         return .unusable(reason: why)
       case .ended(let total):
-        // The representation is shorter than what is stored of it says.
-        claim.end(.changed(reason: "its length is \(total)"))
-        context.store.remove(entry)
-        return .attempt(.changed)
+        // What is stored of it may say that it is longer.
+        guard entry.representation.setTotal(total) else {
+          return supersede(entry, claim, because: "its length is \(total)")
+        }
+        // The end is known, and no more than that: a 416 is no validation (RFC 9111 §4.3.3), and may be another version's
+        // where a cache on the way ignored If-Match (RFC 9110 §13.1.1). What has to be validated is still asked about.
+        answer.exchange.finish()
+        claim.end(.complete)
+        DigestFollowUp(parts: transaction.parts, key: key, source: source).begin(entry.representation)
+        return .attempt(.lookAgain)
       }
     } catch {
       // Where it is this client that has left, who has followed asks for itself.
@@ -133,6 +135,15 @@ extension CachedRequest {
       await transaction.fail(error, status: CacheStatus(.forwarded(reason), detail: error.token))
       return .attempt(.answered)
     }
+  }
+
+  /// The origin has another representation: what is stored goes, and the request begins again.
+  private func supersede(_ entry: StoredEntry, _ claim: Claim, because reason: String) -> GapAnswer {
+    context.log.info("\(key.text): the representation changed at the origin: \(reason)")
+    context.fills.counters.superseded.add()
+    claim.end(.changed(reason: reason))
+    context.store.remove(entry)
+    return .attempt(.changed)
   }
 
   private func relay(_ answer: PartialAnswer, _ reason: ForwardReason) async {
