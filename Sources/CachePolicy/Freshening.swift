@@ -73,6 +73,27 @@ public func mayStayStored(_ updated: StoredResponse, rules: CacheRules = .standa
     && !updated.fields.hasListMember(.vary, "*")
 }
 
+/// Whether a response that is not stored says that a stored one, on account of which the origin was asked, is out of date
+/// (RFC 9111 §4.3.3): a full response does. A part is none, and does so only where it states another validator or another
+/// length of the whole.
+///
+/// - Parameter total: the length of what is stored; nil while unknown.
+public func outdates(_ stored: StoredResponse, total: UInt64?, by response: ResponseHead) -> Bool {
+  guard response.status == 206 else { return response.status < 300 }
+  if let value = response.fields.first(.contentRange),
+    case .satisfied(_, _, .some(let stated)) = ContentRange.parse(value), let total, stated != total
+  {
+    return true
+  }
+  if let tag = entityTag(of: response.fields), let storedTag = entityTag(of: stored.fields) {
+    return !tag.weakMatches(storedTag)
+  }
+  guard let modified = onlyValue(response.fields, .lastModified),
+    let storedModified = onlyValue(stored.fields, .lastModified)
+  else { return false }
+  return modified != storedModified
+}
+
 /// The digests among them are of the content that came with them, which is not what is stored (RFC 9530 §2).
 private let neverUpdated: Set<FieldName> = [
   .contentLength, .contentRange, .contentEncoding, .contentDigest, .contentMD5, .etag, .lastModified,

@@ -34,6 +34,8 @@ public final class ProxyContext: Sendable {
   let collapser = Collapser()
   /// Keys whose last response could not be shared: nobody waits for them.
   let passMemory: KeyMemory
+  /// Keys of which the last part could not be shared: who asks for a part waits for nobody.
+  let partMemory: KeyMemory
   /// Keys whose validator changed again and again: they are passed for a while.
   let unstable: KeyMemory
   private let sequence = Atomic<UInt64>(0)
@@ -65,6 +67,7 @@ public final class ProxyContext: Sendable {
       FieldValue("1.1 \(settings.name)") ?? "1.1 larder", FieldValue("1.0 \(settings.name)") ?? "1.0 larder"
     )
     passMemory = KeyMemory(seconds: settings.fills.passMemory.inSeconds)
+    partMemory = KeyMemory(seconds: settings.fills.passMemory.inSeconds)
     unstable = KeyMemory(seconds: settings.fills.passMemory.inSeconds)
   }
 

@@ -187,6 +187,27 @@ import Testing
   }
 }
 
+/// RFC 9111 §4.3.3: what is not stored itself may say that the stored response is out of date.
+@Suite struct Outdating {
+  @Test(arguments: [
+    (200, ["ETag: \"a\""], true), (204, [], true), (404, ["ETag: \"b\""], false), (500, [], false),
+    (206, [], false), (206, ["Content-Range: bytes 0-0/9"], false), (206, ["Content-Range: bytes 0-0/*"], false),
+    (206, ["Content-Range: bytes 0-0/10"], true), (206, ["ETag: \"a\""], false), (206, ["ETag: W/\"a\""], false),
+    (206, ["ETag: \"b\""], true), (206, ["ETag: a"], false), (206, ["Last-Modified: {-999}"], false),
+    (206, ["Last-Modified: {-998}"], true), (206, ["ETag: \"a\"", "Last-Modified: {-998}"], false),
+    (206, ["ETag: \"a\"", "Content-Range: bytes 0-0/10"], true),
+  ])
+  func byFullResponsesAndPartsOfOtherVersions(_ status: Int, _ lines: [String], _ expected: Bool) {
+    let before = stored(["ETag: \"a\"", "Last-Modified: {-999}"])
+    #expect(outdates(before, total: 9, by: response(status, lines)) == expected)
+  }
+
+  @Test func notByWhatTheStoredResponseHasNothingToCompareWith() {
+    let part = response(206, ["ETag: \"a\"", "Last-Modified: {-999}", "Content-Range: bytes 0-0/10"])
+    #expect(!outdates(stored([]), total: nil, by: part))
+  }
+}
+
 @Suite struct HeadUpdates {
   @Test(arguments: [
     (200, ["ETag: \"a\"", "Content-Length: 9"], "updated"), (200, ["X: 1"], "updated"),

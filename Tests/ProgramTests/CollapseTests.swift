@@ -173,6 +173,40 @@ import Testing
     }
   }
 
+  @Test("RFC 9111 §3.3: a part that cannot be stored says nothing of the whole: those that want that still share it")
+  func partForOne() throws {
+    try withRig { rig in
+      let first = rig.gate("206")
+      let second = rig.gate("200")
+      let origin = try rig.origin { exchange in
+        if exchange.request.field("Range") != nil {
+          if exchange.index == 0 { try first.pass() }
+          return try exchange.respond(
+            "206 Partial Content", Self.shareable + [("Content-Range", "bytes 0-0/6")], body: "s")
+        }
+        try second.pass()
+        try exchange.respond("200 OK", Self.shareable, body: "shared")
+      }
+      let larder = try rig.larder(["workers": "1"])
+      let range = ("Range", "bytes=0-0")
+      let leader = try RawClient(port: larder.port)
+      try leader.send(RawClient.request("GET", origin.url("/"), [range]))
+      try first.waitForArrival()
+      var others = try (0..<3).map { _ in try follow(origin.url("/"), through: larder) }
+      try letWorkerRead(larder)
+      first.open()
+      #expect(try leader.response().text == "s")
+      try second.waitForArrival()
+      // Nor is it remembered for those that come later; who wants a part waits for nobody.
+      others += try (0..<3).map { _ in try follow(origin.url("/"), through: larder) }
+      try letWorkerRead(larder)
+      #expect(try RawClient.fetch(origin.url("/"), [range], through: larder.port).text == "s")
+      second.open()
+      for other in others { #expect(try other.response().text == "shared") }
+      #expect(origin.requests.count == 3)
+    }
+  }
+
   @Test("RFC 9112 §9.6: a half-closed client does not wait for another's response head for ever") func halfClosed()
     throws
   {

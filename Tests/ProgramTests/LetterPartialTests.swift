@@ -165,6 +165,36 @@ import Testing
         .fetched(text: "0123456789"),
         .fetched("Range: bytes=1-2", "If-Range: \"v1\"", text: "abcdefgh", asks: ["If-Range: \"v1\""]),
       ]),
+    keeping("without a validator", [fresh], part("23", "2-3/10")),
+    keeping("with a weak one", [fresh, weak], part("23", "2-3/10", weak)),
+    keeping("of an unknown total", [fresh, tag], part("23", "2-3/*", tag)),
+    keeping("of who has credentials", [fresh, tag], part("23", "2-3/10", tag), "Authorization: Basic eA=="),
+    keeping("of who wants nothing stored", [fresh, tag], part("23", "2-3/10", tag), "Cache-Control: no-store"),
+    dropping("with another tag", [fresh, weak], part("cd", "2-3/10", "ETag: W/\"v2\"")),
+    dropping(
+      "with another date", [fresh, "Last-Modified: {-9000}"], part("cd", "2-3/10", "Last-Modified: {-8000}")),
+    dropping("of another total", [fresh], part("cd", "2-3/8")),
   ]
+
+  /// What cannot be stored of a part that was asked for with no-cache, when the whole is stored.
+  private static func unstorable(
+    _ words: [String], _ part: Answer, _ fields: [String], _ last: Step
+  ) -> ([Answer], [Step]) {
+    var ask = Step.fetched("Range: bytes=2-3", "Cache-Control: no-cache", status: 206, text: part.body)
+    ask.fields += fields
+    return (
+      [Answer(["body=0123456789"] + words), part, Answer(["body=abcdefgh", fresh])],
+      [.fetched(text: "0123456789"), ask, last]
+    )
+  }
+  private static func keeping(_ name: String, _ words: [String], _ part: Answer, _ fields: String...) -> Row {
+    let (answers, steps) = unstorable(words, part, fields, .stored(text: "0123456789"))
+    return Row("9111 §4.3.3 a part is no full response, and the whole is kept: one \(name)", answers, steps)
+  }
+  private static func dropping(_ name: String, _ words: [String], _ part: Answer) -> Row {
+    let (answers, steps) = unstorable(words, part, [], .fetched(text: "abcdefgh"))
+    return Row("9111 §4.3.3 a part of another version: one \(name)", answers, steps)
+  }
+
   @Test(arguments: rows) func part(_ row: Row) throws { try play(row) }
 }

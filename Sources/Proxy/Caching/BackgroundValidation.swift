@@ -53,8 +53,7 @@ struct BackgroundValidation {
     case .body(let body):
       _ = await admission.store(answer, body)
     case .pass:
-      // RFC 9111 §4.3.3: the full response is the answer now, so what is stored is out of date.
-      if answer.head.status < 300 { context.store.remove(entry) }
+      if answer.outdates(entry) { context.store.remove(entry) }
       answer.exchange.abandon()
     }
   }

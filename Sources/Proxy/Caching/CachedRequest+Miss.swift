@@ -85,7 +85,9 @@ extension CachedRequest {
   func standing(_ reason: ForwardReason) async -> UpstreamStanding {
     transaction.goesUpstream()
     // Who leads already must not wait for itself.
-    guard lead == nil, !hasWaited, !context.passMemory.contains(key) else { return .goes }
+    guard lead == nil, !hasWaited, !context.passMemory.contains(key),
+      !request.fields.contains(.range) || !context.partMemory.contains(key)
+    else { return .goes }
     let deadline = Deadline.after(seconds: settings.fills.collapseTimeout.inSeconds)
     switch await context.collapser.enter(key, deadline: deadline, loop: transaction.parts.loop) {
     case .leads(let taken):
@@ -147,11 +149,13 @@ extension CachedRequest {
     }
     switch await admission.judge(answer, reason) {
     case .pass(let refusal):
-      // RFC 9111 §4.3.3: the full response is the answer now, so what is stored for the request is out of date.
-      if let stale, head.status < 300 { context.store.remove(stale) }
-      if answer.isForOneClient {
+      if let stale, answer.outdates(stale) { context.store.remove(stale) }
+      switch answer.bearing {
+      case .nobody: leadNoFurther()
+      case .whoAsksForParts:
+        context.partMemory.remember(key)
         leadNoFurther()
-      } else {
+      case .everybody:
         context.passMemory.remember(key)
         lead = nil
       }
@@ -167,6 +171,7 @@ extension CachedRequest {
       return .answered
     case .body(let body):
       context.passMemory.forget(key)
+      context.partMemory.forget(key)
       return await store(answer, body, reason)
     }
   }

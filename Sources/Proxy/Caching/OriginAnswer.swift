@@ -34,8 +34,23 @@ struct OriginAnswer {
   /// Whether the request had a condition that a 304 answers (RFC 9110 §15.4.5).
   var isConditional: Bool { asked.fields.contains(.ifNoneMatch) || asked.fields.contains(.ifModifiedSince) }
 
-  /// Whether it answers this client's own conditions or range and says nothing of the response that others would get.
-  var isForOneClient: Bool { head.status == 304 || head.status == 416 }
+  /// Who else would get an answer that cannot be shared, where this one is not stored.
+  enum Bearing {
+    /// Nobody, as far as is known: it answers this client's own conditions or range.
+    case nobody
+    /// Who asks for a part as well. The whole may be stored although a part of it may not, as where nothing tells which
+    /// version that is of.
+    case whoAsksForParts
+    case everybody
+  }
+
+  var bearing: Bearing {
+    switch head.status {
+    case 304, 416: .nobody
+    case 206: .whoAsksForParts
+    case _: .everybody
+    }
+  }
 
   /// The ranges that this 416 leaves hope for: those within the length that it names, or all where it names none
   /// (RFC 9110 §14.1.2, §15.5.17).
@@ -49,6 +64,11 @@ struct OriginAnswer {
   /// Whether this 304 is about a stored response (RFC 9111 §4.3.4).
   func freshens(_ entry: StoredEntry) -> Bool {
     !freshened(by: head, among: [entry.response], now: responseTime).isEmpty
+  }
+
+  /// Whether a stored response that the origin was asked about is out of date, as this answer is not stored itself.
+  func outdates(_ entry: StoredEntry) -> Bool {
+    CachePolicy.outdates(entry.response, total: entry.representation.total, by: head)
   }
 
   /// A stored response as this 304 updates it.
