@@ -28,7 +28,12 @@ extension FillRunner {
       // What was passed over behind the claim's end cannot be had from this exchange again, should the end move on.
       if position >= limit && !awaitsEnd(of: incoming) || incoming.offset > position { break }
       let knownEnd = incoming.upper ?? representation.total
-      try await reserveSpace(upTo: limit, knowing: knownEnd)
+      do {
+        try await reserveSpace(upTo: limit, knowing: knownEnd)
+      } catch {
+        if case .ended(.storage(.noRoom)) = error, !team.isResumable { leftover = incoming }
+        throw error
+      }
       let mayStop = outruns(incoming, edge)
       let now = team.now
       let silence = now - (heard ?? now)

@@ -23,6 +23,8 @@ public final class FillRunner {
   /// Writers that are done but may have to be drained.
   var retired: [ExtentWriter] = []
   var reservation: Reservation?
+  /// The exchange for whose rest the store had no room, where that cannot be asked for again.
+  var leftover: OpenedExchange?
   /// The next byte to bring; everything of the claim before it is in the store.
   var position: UInt64
   var throughput = Throughput(interval: Pace.interval)
@@ -86,6 +88,12 @@ public final class FillRunner {
     let task = team.spawn { [self] in await run(first) }
     stop = { task.cancel() }
     claim.onStop(stop)
+  }
+
+  /// The exchange that goes on at `position`, where the store had no room for that and it cannot be asked for again; once.
+  /// Taken on the loop that the fill ran on.
+  public func takeLeftover(at position: UInt64) -> OpenedExchange? {
+    leftover?.offset == position ? leftover.take() : nil
   }
 
   /// Ends it, before its exchange has brought anything.

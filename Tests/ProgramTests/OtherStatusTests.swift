@@ -92,7 +92,9 @@ import Testing
       let response = try RawClient(port: larder.port).fetch(origin.url("/"), into: checker.take)
       #expect(response.status == 404 && response.end == .clean)
       #expect(checker.mismatch == nil && checker.position == body.size)
-      #expect(cacheStatus(response).contains("detail=no-space"))
+      // Where the length is unknown, so it is when the head is sent whether there is room for all of it.
+      if !isChunked { #expect(cacheStatus(response).contains("detail=no-space")) }
+      #expect(origin.requests.count == 1)
     }
   }
 

@@ -47,6 +47,25 @@ import Testing
     }
   }
 
+  /// A body that cannot be asked for again goes on to its reader from where the room for it ended, on the exchange that has
+  /// brought it so far.
+  @Test(arguments: [nil, "W/\"v1\""]) func whatOutgrowsTheRoomAndCannotBeAskedForAgainArrivesWhole(tag: String?) throws {
+    let body = PatternBody(seed: 952, size: 20_000_000)
+    try withRig { rig in
+      let origin = try rig.origin { exchange in
+        var behaviour = Representation.Behaviour()
+        behaviour.framing = .chunked
+        try Representation(body, entityTag: tag).serve(exchange, behaviour)
+      }
+      let larder = try rig.larder(["cache.size": "8M"])
+      let checker = BodyChecker(body)
+      let response = try RawClient(port: larder.port).fetch(origin.url("/"), into: checker.take)
+      #expect(response.status == 200 && response.end == .clean)
+      #expect(checker.mismatch == nil && checker.position == body.size)
+      #expect(origin.requests.count == 1)
+    }
+  }
+
   /// What is promised while a body stands still, where its client has all that has come of it.
   private func promised(_ size: Int, after count: Int, _ framing: Representation.Framing) throws -> Double {
     let body = PatternBody(seed: 951, size: size)

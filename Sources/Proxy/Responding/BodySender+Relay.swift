@@ -14,7 +14,7 @@ extension BodySender {
   /// Asks for bytes that the store cannot take, under the validator of those it has, and passes them on.
   func relay(_ span: ByteSpan) async -> Ending {
     let context = transaction.context
-    guard supply.entry.isResumable else { return .cut(supply.unobtainable) }
+    guard supply.entry.isResumable || supply.hasRefused(at: span.lower) else { return .cut(supply.unobtainable) }
     var position = span.lower
     var upper = span.upper
     var retry = RetryPolicy(context.settings)
@@ -53,6 +53,7 @@ extension BodySender {
       } catch {
         failure = .failed(error as? UpstreamError ?? .closedEarly(Origin(source.target)))
       }
+      guard supply.entry.isResumable else { return .cut(failure) }
       if position > before { retry.progressed() }
       switch retry.failed(retryAfter: retryAfter, jitter: Double.random(in: 0...1)) {
       case .giveUp: return .cut(failure)

@@ -29,6 +29,8 @@ final class Supply {
   /// The first byte of the last gap that the store had no room for, and the answer that was to bring it, until it is
   /// relayed.
   private var refused: (position: UInt64, answer: OpenedExchange?)?
+  /// The fill that this response began, where its exchange is the only one that can bring the rest.
+  private var onlyFill: FillRunner?
 
   var representation: Representation { entry.representation }
   var hasFetched: Bool { !own.isEmpty }
@@ -71,6 +73,9 @@ final class Supply {
 
   /// Whether the byte at `position`, which is missing, is to be relayed, because the store could not take it.
   func isRelayed(_ position: UInt64) -> Bool { storageFailure != nil || refused?.position == position }
+
+  /// Whether an answer is at hand that goes on at `position`.
+  func hasRefused(at position: UInt64) -> Bool { refused?.position == position && refused?.answer != nil }
 
   /// Whether the store could not take something that this response wanted.
   var wasRefused: Bool { storageFailure != nil || refused != nil }
@@ -153,6 +158,7 @@ final class Supply {
       response: FillResponse(entry.response.fields, isResumable: entry.isResumable), source: source, claim: claim,
       reservation: reservation,
       spawn: parts.spawn, onClaim: { [weak self] span in self?.own.insert(span) }, onEnd: onEnd)
+    if !entry.isResumable { onlyFill = runner }
     runner.begin(opened)
   }
 
@@ -276,7 +282,7 @@ final class Supply {
     if failure != .noRoom {
       storageFailure = failure
     } else if refused?.position != position {
-      refused = (position, nil)
+      refused = (position, onlyFill?.takeLeftover(at: position))
     }
   }
 }
