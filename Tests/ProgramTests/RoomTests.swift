@@ -49,7 +49,8 @@ import Testing
 
   /// A body that cannot be asked for again goes on to its reader from where the room for it ended, on the exchange that has
   /// brought it so far.
-  @Test(arguments: [nil, "W/\"v1\""]) func whatOutgrowsTheRoomAndCannotBeAskedForAgainArrivesWhole(tag: String?) throws {
+  @Test(arguments: [nil, "W/\"v1\""]) func whatOutgrowsTheRoomAndCannotBeAskedForAgainArrivesWhole(tag: String?) throws
+  {
     let body = PatternBody(seed: 952, size: 20_000_000)
     try withRig { rig in
       let origin = try rig.origin { exchange in
