@@ -207,6 +207,8 @@ public final class Traffic: Sendable {
           if running.position > position { return .moved }
           if !running.span.contains(position) { return .ended(.complete) }
           if Task.isCancelled { return .cancelled }
+          // The timer may have fired on the way here, and found no wait to end.
+          if let patience, patience.deadline <= .now { return .slow }
           state.claims[claim.id]?.waiters.append(
             Waiter(id: waiterID, position: position, continuation: continuation))
           return nil
