@@ -77,7 +77,7 @@ extension Representation {
         && !state.writers.values.contains { Segment.number(of: $0.upper) == number }
         && !state.removed.contains { $0 >= first && $0 - first < Segment.size }
       guard isClean, !segment.wasUsed else {
-        _ = state.segments.change(number) { $0.wasUsed = false }
+        state.segments.change(number) { $0.wasUsed = false }
         return nil
       }
       state.segments[number] = nil

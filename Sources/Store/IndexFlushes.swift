@@ -38,7 +38,7 @@ extension IndexThread {
         } value: {
           ExtentRecord.encode(extent, into: &$0)
         }
-        _ = state.segments.change(number) { $0.dirtyGeneration = generation }
+        state.segments.change(number) { $0.dirtyGeneration = generation }
         needsFile = state.body == .file
       }
       state.dirty = waiting

@@ -149,7 +149,7 @@ extension IndexThread {
         guard known.pack == number, known.length == extent.length, known.checksum == extent.checksum else {
           return false
         }
-        _ = state.segments.change(0) { segment in
+        state.segments.change(0) { segment in
           segment.place(extent.lower, pack: extent.pack, offset: extent.packOffset)
           segment.dirtyGeneration = generation
         }

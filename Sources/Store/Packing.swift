@@ -89,7 +89,7 @@ extension IndexThread {
         guard state.body == .memory, let now = state.segments[0]?.extent(beginningAt: extent.lower),
           now.length == extent.length, now.checksum == extent.checksum
         else { return false }
-        _ = state.segments.change(0) { $0.place(extent.lower, pack: place.pack, offset: place.offset) }
+        state.segments.change(0) { $0.place(extent.lower, pack: place.pack, offset: place.offset) }
         inMemoryOnly = min(state.unpacked, UInt64(extent.length))
         state.unpacked -= inMemoryOnly
         return true
@@ -111,7 +111,7 @@ extension IndexThread {
       guard state.body == .memory, let extents = state.segments[0]?.extents else { return }
       lost = extents.filter { $0.pack != 0 && state.dirty.contains($0.lower) && !packs.has($0) }
       for extent in lost {
-        _ = state.segments.change(0) { $0.place(extent.lower, pack: 0, offset: 0) }
+        state.segments.change(0) { $0.place(extent.lower, pack: 0, offset: 0) }
         state.unpacked += UInt64(extent.length)
       }
     }

@@ -133,7 +133,7 @@ extension Representation {
     guard let segment = state.segments[number], segment.isLoaded || segment.extent(at: span.lower) != nil else {
       return .load(segment: number)
     }
-    _ = state.segments.change(number) { $0.wasUsed = true }
+    state.segments.change(number) { $0.wasUsed = true }
     let limit = min(span.upper, span.lower + window)
     guard let end = segment.presentEnd(from: span.lower, limit: limit) else { return .absent }
     let found = ByteSpan(span.lower, end)

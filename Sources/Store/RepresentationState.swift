@@ -283,7 +283,7 @@ struct RepresentationState {
 
   /// Notes that the bytes of a span that lies in one segment are in the page cache.
   mutating func noteResident(_ span: ByteSpan, at moment: CoarseMoment) {
-    _ = segments.change(Segment.number(of: span.lower)) { $0.noteResident(span, at: moment) }
+    segments.change(Segment.number(of: span.lower)) { $0.noteResident(span, at: moment) }
   }
 
   /// Marks the segment of a checked extent's stretch, when all of the stretch's extents are checked.

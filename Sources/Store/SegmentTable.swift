@@ -16,6 +16,7 @@ struct SegmentTable {
   }
 
   /// Changes a segment in its place; nil, and nothing happens, where it is not known.
+  @discardableResult
   mutating func change<Result>(_ number: UInt64, _ body: (inout Segment) -> Result) -> Result? {
     guard number == 0 else {
       guard let place = others.index(forKey: number) else { return nil }
@@ -29,7 +30,7 @@ struct SegmentTable {
 
   /// Changes every one of them.
   mutating func changeAll(_ body: (inout Segment) -> Void) {
-    _ = change(0, body)
+    change(0, body)
     for place in others.indices { body(&others.values[place]) }
   }
 }
