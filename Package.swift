@@ -55,7 +55,7 @@ let package = Package(
     layer("Upstream", ["HTTPWire", "HTTPMessage", "Configuration", "Diagnostics", "EventLoop"]),
     layer("ContentCoding", ["CZlib"]),
     layer("Store", ["CachePolicy", "Spans", "HTTPMessage", "Diagnostics", "Threads", "CLMDB", "CXXHash"]),
-    layer("CachePolicy", ["HTTPMessage"]),
+    layer("CachePolicy", ["HTTPMessage", "CXXHash"]),
     layer("Digests", ["HTTPMessage", "CCrypto"]),
     layer("Spans", ["HTTPMessage"]),
     layer("HTTPWire", ["HTTPMessage"]),

@@ -11,10 +11,12 @@ public import HTTPMessage
 public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
   /// The absolute URI in normal form; visible ASCII only.
   public let text: String
+  /// That of the text.
+  public let hash: KeyHash
 
   public init(_ target: TargetURI) {
     guard target.pathAndQuery.utf8.contains(CacheKey.percent) else {
-      text = target.absolute
+      self.init(stored: target.absolute)
       return
     }
     var octets: [UInt8] = []
@@ -23,13 +25,18 @@ public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
     octets.append("://")
     octets.append(target.authority)
     CacheKey.append(normalised: target.pathAndQuery, to: &octets)
-    text = String(decoding: octets, as: UTF8.self)
+    self.init(stored: String(decoding: octets, as: UTF8.self))
   }
 
   /// For keys that were stored; `text` must be that of a key.
   public init(stored text: String) {
     self.text = text
+    hash = KeyHash(text)
   }
+
+  public static func == (one: CacheKey, other: CacheKey) -> Bool { one.hash == other.hash && one.text == other.text }
+
+  public func hash(into hasher: inout Hasher) { hasher.combine(hash) }
 
   public var description: String { text }
 

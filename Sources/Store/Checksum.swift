@@ -1,4 +1,4 @@
-// XXH3, the hash of extents and of cache keys.
+// XXH3, the hash of extents and of batches.
 import CXXHash
 
 /// XXH3-64 of bytes that come in pieces.
@@ -23,17 +23,3 @@ struct StreamedChecksum: ~Copyable {
 
 /// XXH3-64 of bytes that are all there.
 func checksum(_ bytes: UnsafeRawBufferPointer) -> UInt64 { XXH3_64bits(bytes.baseAddress, bytes.count) }
-
-/// 128 bits that stand for a cache key. Equal hashes are never taken for equal keys: the key itself is compared.
-struct KeyHash: Hashable, Sendable {
-  let high: UInt64
-  let low: UInt64
-}
-
-extension KeyHash {
-  init(_ text: String) {
-    var text = text
-    let hash = text.withUTF8 { XXH3_128bits($0.baseAddress, $0.count) }
-    self.init(high: hash.high64, low: hash.low64)
-  }
-}

@@ -31,7 +31,7 @@ final class Commit: @unchecked Sendable {
   /// Representations that were copied into a pack by reclaiming another.
   var copied: [UInt32: Set<UInt64>] = [:]
   /// Whoever has changes here stays in memory until they are durable.
-  var held: [UInt64: Representation] = [:]
+  var held: [Representation] = []
   var doomed: [Doom] = []
   /// Of what `doomed` says is freed, the bytes that the file system did not take back.
   private(set) var keptBytes: UInt64 = 0
@@ -98,8 +98,8 @@ final class Commit: @unchecked Sendable {
         try engine.calls.sync(file.descriptor)
       } catch {
         syncFailed(engine, engine.layout.pack(number), error)
-        let inPack = held.filter { $0.value.state.withLock { $0.packedExtents.contains { $0.pack == number } } }
-        for id in copied[number, default: []].union(inPack.keys) { lose(id, engine, &amendments) }
+        let inPack = held.filter { $0.state.withLock { $0.packedExtents.contains { $0.pack == number } } }
+        for id in copied[number, default: []].union(inPack.map(\.id)) { lose(id, engine, &amendments) }
       }
     }
     if !packs.isEmpty { try? engine.calls.syncDirectory(engine.layout.packs) }

@@ -7,7 +7,7 @@ import Synchronization
 
 extension Engine {
   /// The responses of a key, with their representations; on a disk thread.
-  func loadEntries(_ key: CacheKey, _ hash: KeyHash) -> [StoredEntry] {
+  func loadEntries(_ key: CacheKey) -> [StoredEntry] {
     struct Row {
       var response: StoredResponse
       var id: UInt64
@@ -19,7 +19,7 @@ extension Engine {
     do throws(IndexError) {
       rows = try index.read(rows: counters.indexRowsRead) { reader -> [Row] in
         var found: [ResponseRecord.Decoded] = []
-        reader.scan(.responses, prefix: IndexKey.key(hash)) { _, value in
+        reader.scan(.responses, prefix: IndexKey.key(key.hash)) { _, value in
           do throws(RecordError) {
             let decoded = try ResponseRecord.decode(value)
             if decoded.key == key.text { found.append(decoded) }
@@ -43,10 +43,10 @@ extension Engine {
       return []
     }
     let entries = rows.map { row in
-      let found = representation(row.id, row.record, row.usage, key: hash, extents: row.extents)
+      let found = representation(row.id, row.record, row.usage, key: key.hash, extents: row.extents)
       return StoredEntry(key: key, response: row.response, representation: found)
     }
-    let (known, removed) = keys.load(key, hash, entries)
+    let (known, removed) = keys.load(key, entries)
     for entry in removed.entries { supersede(entry.representation) }
     if !removed.entries.isEmpty { inbox.noteKeys() }
     // One small body is fetched along, so that its reader needs no second trip here. Should that fail, the reader's own

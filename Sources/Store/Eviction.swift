@@ -145,7 +145,7 @@ extension IndexThread {
           guard let variant = IndexKey.variant(row), let decoded = try? ResponseRecord.decodeSubject(value),
             decoded.representation == id
           else { return }
-          _ = engine.keys.bury(CacheKey(stored: decoded.key), key, variant: variant) { $0.representation.id == id }
+          _ = engine.keys.bury(CacheKey(stored: decoded.key), variant: variant) { $0.representation.id == id }
         }
       }
     }

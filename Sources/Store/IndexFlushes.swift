@@ -33,11 +33,9 @@ extension IndexThread {
         let number = Segment.number(of: lower)
         guard let extent = state.segments[number]?.extent(beginningAt: lower) else { return }
         if state.body == .memory, extent.pack == 0 { return waiting.insert(lower) }
-        batch.put(.extents) {
-          IndexKey.put(extent: lower, of: id, into: &$0)
-        } value: {
-          ExtentRecord.encode(extent, into: &$0)
-        }
+        batch.put(
+          .extents, atMost: IndexKey.most, key: { IndexKey.put(extent: lower, of: id, into: &$0) },
+          value: ExtentRecord(extent))
         state.segments.change(number) { $0.dirtyGeneration = generation }
         needsFile = state.body == .file
       }
@@ -50,17 +48,10 @@ extension IndexThread {
       let record = RepresentationRecord(
         validator: representation.validator, total: state.total, isPacked: state.body == .memory,
         presentBytes: state.presentBytes, touched: state.touched, complete: state.complete)
-      batch.put(.representations) {
-        IndexKey.put(representation: id, into: &$0)
-      } value: {
-        record.encode(into: &$0)
-      }
       let row = UsageRecord(lastUse: wallSeconds(), allocated: state.allocated, key: key)
-      batch.put(.usage) {
-        IndexKey.put(representation: id, into: &$0)
-      } value: {
-        row.encode(into: &$0)
-      }
+      let write = { (output: inout OutputSpan<UInt8>) in IndexKey.put(representation: id, into: &output) }
+      batch.put(.representations, atMost: IndexKey.most, key: write, value: record)
+      batch.put(.usage, atMost: IndexKey.most, key: write, value: row)
       state.isRecordDirty = !waiting.isEmpty
       state.isRecorded = true
       allocated = state.allocated
@@ -68,7 +59,7 @@ extension IndexThread {
     }
     guard let allocated else { return }
     _ = usage.use(id, allocated: allocated)
-    gathering.held[id] = representation
+    gathering.held.append(representation)
     if needsFile {
       if let file = file ?? (try? engine.openFile(of: representation, makes: false)) { gathering.files[id] = file }
     }
@@ -79,22 +70,20 @@ extension IndexThread {
   func flushKeys(_ batch: inout Operations) {
     let changes = engine.keys.takeChanges(generation: gathering.generation)
     guard !changes.isEmpty else { return }
-    let rows = changes.map { IndexKey.response($0.change.hash, variant: $0.change.variant) }
-    let recorded = recordedRepresentations(rows)
-    for (place, (change, entry)) in changes.enumerated() {
-      let (row, before) = (rows[place], recorded?[place])
-      if let entry {
+    let recorded = recordedRepresentations(changes)
+    for (place, change) in changes.enumerated() {
+      let before = recorded?[place]
+      if let entry = change.entry {
         let id = entry.representation.id
-        batch.put(.responses) {
-          $0.append(contentsOf: row)
-        } value: {
-          ResponseRecord.encode(entry.response, key: entry.key.text, representation: id, into: &$0)
-        }
+        batch.put(
+          .responses, atMost: IndexKey.most,
+          key: { IndexKey.put(response: change.variant, of: change.hash, into: &$0) },
+          value: ResponseRecord(response: entry.response, key: entry.key.text, representation: id))
         if let before, before != id, !isReferred(before, by: change.hash) {
           supersedeRecorded(before, &batch)
         }
       } else {
-        batch.delete(.responses, row)
+        batch.delete(.responses, IndexKey.response(change.hash, variant: change.variant))
         if let before, !isReferred(before, by: change.hash) { supersedeRecorded(before, &batch) }
         forgetKeyIfEmpty(change.hash, besides: change.variant)
       }
@@ -102,11 +91,14 @@ extension IndexThread {
   }
 
   /// The representation that the index has under each response's row; from one snapshot, for one costs as much as a
-  /// look-up.
-  private func recordedRepresentations(_ rows: [[UInt8]]) -> [UInt64?]? {
-    try? engine.index.read { reader in
-      rows.map { row in
-        reader.get(.responses, row).flatMap { try? ResponseRecord.decodeSubject($0.span.bytes) }?.representation
+  /// look-up. Nil where it has none of them.
+  private func recordedRepresentations(_ changes: [KeyChange]) -> [UInt64?]? {
+    guard changes.contains(where: \.mayBeRecorded) else { return nil }
+    return try? engine.index.read { reader in
+      changes.map { change in
+        guard change.mayBeRecorded else { return nil }
+        let row = IndexKey.response(change.hash, variant: change.variant)
+        return reader.get(.responses, row).flatMap { try? ResponseRecord.decodeSubject($0.span.bytes) }?.representation
       }
     }
   }

@@ -1,4 +1,5 @@
 // The keys of the index's tables.
+import CachePolicy
 
 /// The index's tables. Raw values stand in journals and must not change.
 enum Table: UInt8, CaseIterable, Sendable {
@@ -36,53 +37,45 @@ enum IndexKey {
   static let incarnation = Array("incarnation".utf8)
   static let journal = Array("journal".utf8)
 
+  /// The most octets that a key made of numbers takes.
+  static let most = 24
+
   static func key(_ hash: KeyHash) -> [UInt8] {
-    var key: [UInt8] = []
-    key.reserveCapacity(24)
-    key.putKey(hash.high)
-    key.putKey(hash.low)
-    return key
+    [UInt8](capacity: most) { output in
+      output.putKey(hash.high)
+      output.putKey(hash.low)
+    }
   }
 
   static func response(_ hash: KeyHash, variant: UInt64) -> [UInt8] {
-    var key = key(hash)
-    key.putKey(variant)
-    return key
+    [UInt8](capacity: most) { put(response: variant, of: hash, into: &$0) }
+  }
+
+  static func put(response variant: UInt64, of hash: KeyHash, into output: inout OutputSpan<UInt8>) {
+    output.putKey(hash.high)
+    output.putKey(hash.low)
+    output.putKey(variant)
   }
 
   static func representation(_ id: UInt64) -> [UInt8] {
-    var key: [UInt8] = []
-    key.reserveCapacity(16)
-    put(representation: id, into: &key)
-    return key
+    [UInt8](capacity: most) { put(representation: id, into: &$0) }
   }
 
-  static func put(representation id: UInt64, into key: inout [UInt8]) { key.putKey(id) }
+  static func put(representation id: UInt64, into output: inout OutputSpan<UInt8>) { output.putKey(id) }
 
   static func extent(_ id: UInt64, _ lower: UInt64) -> [UInt8] {
-    var key: [UInt8] = []
-    key.reserveCapacity(16)
-    put(extent: lower, of: id, into: &key)
-    return key
+    [UInt8](capacity: most) { put(extent: lower, of: id, into: &$0) }
   }
 
-  static func put(extent lower: UInt64, of id: UInt64, into key: inout [UInt8]) {
-    key.putKey(id)
-    key.putKey(lower)
+  static func put(extent lower: UInt64, of id: UInt64, into output: inout OutputSpan<UInt8>) {
+    output.putKey(id)
+    output.putKey(lower)
   }
 
-  static func pack(_ number: UInt32) -> [UInt8] {
-    var key: [UInt8] = []
-    key.putKey(number)
-    return key
-  }
+  static func pack(_ number: UInt32) -> [UInt8] { [UInt8](capacity: most) { $0.putKey(number) } }
 
   /// `segment` nil: the representation as a whole.
-  static func doomed(_ id: UInt64, segment: UInt64?) -> [UInt8] {
-    var key = representation(id)
-    key.putKey(segment ?? .max)
-    return key
-  }
+  static func doomed(_ id: UInt64, segment: UInt64?) -> [UInt8] { extent(id, segment ?? .max) }
 
   /// The first number of a key, or nil when it is too short to have one.
   static func number(_ key: RawSpan) -> UInt64? {

@@ -44,8 +44,10 @@ final class Journal {
 
   /// Adds one batch: after a kill it is there as a whole or not at all.
   func append(_ operations: Operations) throws(SystemError) {
-    var header: [UInt8] = []
-    header.put((UInt64(operations.bytes.count), operations.bytes.withUnsafeBytes { checksum($0) }))
+    let header = [UInt8](capacity: 16) { output in
+      output.put(UInt64(operations.bytes.count))
+      output.put(operations.bytes.withUnsafeBytes { checksum($0) })
+    }
     try Journal.write(header, descriptor, offset, calls)
     try Journal.write(operations.bytes, descriptor, offset + UInt64(header.count), calls)
     offset += UInt64(header.count + operations.bytes.count)

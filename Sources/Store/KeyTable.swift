@@ -2,10 +2,14 @@
 import CachePolicy
 import Synchronization
 
-/// A change of a key that has not been made durable.
-struct KeyChange: Hashable {
+/// What has changed of a key, to be made durable.
+struct KeyChange {
   let hash: KeyHash
   let variant: UInt64
+  /// What is stored now.
+  let entry: StoredEntry?
+  /// Whether the index may have a row of it.
+  let mayBeRecorded: Bool
 }
 
 /// Keys spread over locks by their hash.
@@ -14,7 +18,8 @@ final class KeyTable: Sendable {
     var states: [KeyHash: KeyState] = [:]
     /// Of keys the index may have, once it has been read; also of those in memory.
     var fingerprints = Fingerprints()
-    var changes: Set<KeyChange> = []
+    /// Keys with changes, each once.
+    var changed: [KeyHash] = []
     /// Keys in about the order they came in; a key may stand here more than once.
     var queue: [KeyHash] = []
     var queueHead = 0
@@ -45,21 +50,21 @@ final class KeyTable: Sendable {
     lanes[Int(truncatingIfNeeded: hash.low & 15)].shard.withLock(body)
   }
 
-  func lookup(_ key: CacheKey, _ hash: KeyHash) -> Lookup {
-    withShard(hash) { shard in
-      if let index = shard.states.index(forKey: hash) {
+  func lookup(_ key: CacheKey) -> Lookup {
+    withShard(key.hash) { shard in
+      if let index = shard.states.index(forKey: key.hash) {
         return shard.states.values[index].use(for: key).map { .known($0) } ?? .onDisk
       }
-      if isWarm.load(ordering: .acquiring), !shard.fingerprints.contains(hash.high) { return .known([]) }
+      if isWarm.load(ordering: .acquiring), !shard.fingerprints.contains(key.hash.high) { return .known([]) }
       return .onDisk
     }
   }
 
   /// Takes in what the index has; what was changed meanwhile stays. Returns all entries of the key, and those that turn
   /// out to have been removed.
-  func load(_ key: CacheKey, _ hash: KeyHash, _ found: [StoredEntry]) -> (entries: [StoredEntry], removed: Replaced) {
-    withShard(hash) { shard in
-      var state = shard.states[hash] ?? KeyState(key: key, isLoaded: false)
+  func load(_ key: CacheKey, _ found: [StoredEntry]) -> (entries: [StoredEntry], removed: Replaced) {
+    withShard(key.hash) { shard in
+      var state = shard.states[key.hash] ?? KeyState(key: key, isLoaded: false)
       guard state.key == key else { return ([], Replaced()) }
       var removed = Replaced()
       if !state.isLoaded {
@@ -67,8 +72,7 @@ final class KeyTable: Sendable {
           if entry.representation.id < state.removedBelow {
             removed.entries.append(entry)
             state.bury(entry.variant)
-            state.dirtyGeneration = .max
-            shard.changes.insert(KeyChange(hash: hash, variant: entry.variant))
+            note(entry.variant, &state, &shard)
           } else {
             state.put(entry)
           }
@@ -77,32 +81,33 @@ final class KeyTable: Sendable {
         if state.removedBelow > 0 {
           // What kept it from being forgotten is done once these are written (again).
           state.removedBelow = 0
-          for variant in state.buried { shard.changes.insert(KeyChange(hash: hash, variant: variant)) }
-          if state.buried.isEmpty { state.dirtyGeneration = 0 }
+          for variant in state.buried { note(variant, &state, &shard) }
+          // What was stored under it meanwhile is in the commit after the one in flight at the latest.
+          if !state.hasChanges { state.dirtyGeneration = committed.load(ordering: .relaxed) + 2 }
         }
       }
-      keep(state, hash, &shard)
+      keep(state, &shard)
       return (state.entries, removed)
     }
   }
 
   /// Takes all entries of a key out. What only the index has, of representations numbered below `limit`, is removed when
   /// it is loaded; true if that is still to be done.
-  func removeAll(_ key: CacheKey, _ hash: KeyHash, below limit: UInt64) -> (removed: Replaced, mustLoad: Bool) {
-    withShard(hash) { shard in
-      if shard.states[hash] == nil, isUnknown(hash, shard) { return (Replaced(), false) }
-      var state = shard.states[hash] ?? KeyState(key: key, isLoaded: false)
+  func removeAll(_ key: CacheKey, below limit: UInt64) -> (removed: Replaced, mustLoad: Bool) {
+    withShard(key.hash) { shard in
+      if shard.states[key.hash] == nil, isUnknown(key.hash, shard) { return (Replaced(), false) }
+      var state = shard.states[key.hash] ?? KeyState(key: key, isLoaded: false)
       guard state.key == key else { return (Replaced(), false) }
       var removed = Replaced()
       for entry in state.entries {
         removed.entries.append(entry)
         state.bury(entry.variant)
-        shard.changes.insert(KeyChange(hash: hash, variant: entry.variant))
+        note(entry.variant, &state, &shard)
       }
       if !state.isLoaded { state.removedBelow = limit }
       // Not to be forgotten before it is done.
       state.dirtyGeneration = .max
-      keep(state, hash, &shard)
+      keep(state, &shard)
       return (removed, !state.isLoaded)
     }
   }
@@ -113,25 +118,25 @@ final class KeyTable: Sendable {
   }
 
   /// Puts an entry in; returns the one it replaces, if that is known.
-  func put(_ entry: StoredEntry, _ hash: KeyHash) -> Replaced {
-    withShard(hash) { shard in
+  func put(_ entry: StoredEntry) -> Replaced {
+    let hash = entry.key.hash
+    return withShard(hash) { shard in
       var state = shard.states[hash] ?? KeyState(key: entry.key, isLoaded: isUnknown(hash, shard))
       var replaced = Replaced()
       if state.key != entry.key {
         // Another key with the same 128 bits: it makes way.
         replaced.entries = state.entries
-        let (variants, cost) = (state.variants, state.cost)
-        state = KeyState(key: entry.key, isLoaded: false)
-        state.cost = cost
-        for variant in variants {
-          shard.changes.insert(KeyChange(hash: hash, variant: variant))
+        for variant in state.variants {
           state.bury(variant)
+          note(variant, &state, &shard)
         }
+        state.makeWay(for: entry.key)
       } else if let old = state.entry(entry.variant) {
         replaced.entries = [old]
       }
       state.put(entry)
-      change(&state, KeyChange(hash: hash, variant: entry.variant), &shard)
+      note(entry.variant, &state, &shard)
+      keep(state, &shard)
       shard.fingerprints.insert(hash.high)
       return replaced
     }
@@ -145,8 +150,9 @@ final class KeyTable: Sendable {
       for entry in state.entries where isRemoved(entry) {
         replaced.entries.append(entry)
         state.bury(entry.variant)
-        change(&state, KeyChange(hash: hash, variant: entry.variant), &shard)
+        note(entry.variant, &state, &shard)
       }
+      if !replaced.entries.isEmpty { keep(state, &shard) }
       return replaced
     }
   }
@@ -164,40 +170,40 @@ final class KeyTable: Sendable {
   }
 
   /// Notes that a variant the index has is to go, whether it is in memory or not.
-  func bury(_ key: CacheKey, _ hash: KeyHash, variant: UInt64, where isRemoved: (StoredEntry) -> Bool) -> StoredEntry? {
-    withShard(hash) { shard in
-      var state = shard.states[hash] ?? KeyState(key: key, isLoaded: false)
+  func bury(_ key: CacheKey, variant: UInt64, where isRemoved: (StoredEntry) -> Bool) -> StoredEntry? {
+    withShard(key.hash) { shard in
+      var state = shard.states[key.hash] ?? KeyState(key: key, isLoaded: false)
       guard state.key == key else { return nil }
       let present = state.entry(variant)
       if let present, !isRemoved(present) { return nil }
       state.bury(variant)
-      change(&state, KeyChange(hash: hash, variant: variant), &shard)
+      note(variant, &state, &shard)
+      keep(state, &shard)
       return present
     }
   }
 
-  /// The changes since the last call, each with the entry it left.
-  func takeChanges(generation: UInt64) -> [(change: KeyChange, entry: StoredEntry?)] {
-    var taken: [(change: KeyChange, entry: StoredEntry?)] = []
+  /// The changes since the last call.
+  func takeChanges(generation: UInt64) -> [KeyChange] {
+    var taken: [KeyChange] = []
     for lane in lanes {
-      let part = lane.shard.withLock { shard -> [(change: KeyChange, entry: StoredEntry?)] in
-        let changes = shard.changes
-        shard.changes = []
-        return changes.map { change in
-          guard let index = shard.states.index(forKey: change.hash) else { return (change, nil) }
-          if shard.states.values[index].isLoaded || shard.states.values[index].removedBelow == 0 {
-            shard.states.values[index].dirtyGeneration = generation
-          }
-          return (change, shard.states.values[index].entry(change.variant))
+      taken += lane.shard.withLock { shard in
+        var changes: [KeyChange] = []
+        changes.reserveCapacity(shard.changed.count)
+        for hash in shard.changed {
+          // What has changed is not forgotten before it is durable.
+          guard let index = shard.states.index(forKey: hash) else { continue }
+          shard.states.values[index].takeChanges(generation: generation, into: &changes)
         }
+        shard.changed.removeAll(keepingCapacity: shard.changed.count < 4096)
+        return changes
       }
-      taken += part
     }
     return taken
   }
 
   func hasChanges() -> Bool {
-    lanes.contains { lane in lane.shard.withLock { !$0.changes.isEmpty } }
+    lanes.contains { lane in lane.shard.withLock { !$0.changed.isEmpty } }
   }
 
   /// Everything up to this commit is durable: those keys may be forgotten.
@@ -223,14 +229,14 @@ final class KeyTable: Sendable {
     isWarm.load(ordering: .acquiring) && !shard.fingerprints.contains(hash.high)
   }
 
-  private func change(_ state: inout KeyState, _ change: KeyChange, _ shard: inout Shard) {
-    state.dirtyGeneration = .max
-    shard.changes.insert(change)
-    keep(state, change.hash, &shard)
+  /// Notes that a variant has changed. The state is to be kept.
+  private func note(_ variant: UInt64, _ state: inout KeyState, _ shard: inout Shard) {
+    if state.noteChange(of: variant) { shard.changed.append(state.key.hash) }
   }
 
-  private func keep(_ state: KeyState, _ hash: KeyHash, _ shard: inout Shard) {
+  private func keep(_ state: KeyState, _ shard: inout Shard) {
     var state = state
+    let hash = state.key.hash
     // That of one that is not in the table yet is 0, and no other's.
     let before = state.cost
     state.cost = state.entries.reduce(160 + state.key.text.utf8.count) { $0 + $1.cost }

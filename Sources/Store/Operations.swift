@@ -1,4 +1,5 @@
 // Changes of the index as bytes: what a journal holds and what a commit applies are the same.
+import HTTPMessage
 
 /// A batch of changes, in the order they are to be made.
 ///
@@ -22,38 +23,48 @@ struct Operations: Sendable {
   var isEmpty: Bool { bytes.isEmpty }
 
   mutating func put(_ table: Table, _ key: [UInt8], _ value: [UInt8]) {
-    put(table) {
-      $0.append(contentsOf: key)
+    append(.put, table, atMost: key.count + value.count) {
+      $0.append(key.span.bytes)
     } value: {
-      $0.append(contentsOf: value)
+      $0.append(value.span.bytes)
     }
   }
 
-  /// Puts a row whose key and value are appended by the closures, which append only.
-  mutating func put(_ table: Table, key: (inout [UInt8]) -> Void, value: (inout [UInt8]) -> Void) {
-    append(.put, table, key: key, value: value)
+  /// Puts a row whose key is written by the closure.
+  ///
+  /// - Parameter most: the most octets that the key takes.
+  mutating func put(
+    _ table: Table, atMost most: Int, key: (inout OutputSpan<UInt8>) -> Void, value: some RowRecord
+  ) {
+    append(.put, table, atMost: most + value.mostOctets, key: key) { value.encode(into: &$0) }
   }
 
-  mutating func delete(_ table: Table, _ key: [UInt8]) {
-    append(.delete, table, key: { $0.append(contentsOf: key) }, value: { _ in })
-  }
+  mutating func delete(_ table: Table, _ key: [UInt8]) { append(.delete, table, alone: key) }
 
   /// Deletes every row whose key begins with `prefix`.
-  mutating func delete(_ table: Table, prefix: [UInt8]) {
-    append(.deletePrefix, table, key: { $0.append(contentsOf: prefix) }, value: { _ in })
+  mutating func delete(_ table: Table, prefix: [UInt8]) { append(.deletePrefix, table, alone: prefix) }
+
+  private mutating func append(_ kind: Kind, _ table: Table, alone key: [UInt8]) {
+    append(kind, table, atMost: key.count, key: { $0.append(key.span.bytes) }, value: { _ in })
   }
 
   mutating func append(_ other: Operations) { bytes.append(contentsOf: other.bytes) }
 
   /// Kind, table, the key's count in 16 bits and the value's in 32, then both.
+  ///
+  /// - Parameter most: the most octets that they take.
   private mutating func append(
-    _ kind: Kind, _ table: Table, key: (inout [UInt8]) -> Void, value: (inout [UInt8]) -> Void
+    _ kind: Kind, _ table: Table, atMost most: Int, key: (inout OutputSpan<UInt8>) -> Void,
+    value: (inout OutputSpan<UInt8>) -> Void
   ) {
     let start = bytes.count
-    bytes.put(UInt64(0))
-    key(&bytes)
-    let valueStart = bytes.count
-    value(&bytes)
+    var valueStart = 0
+    bytes.append(addingCapacity: Self.headerSize + most) { output in
+      output.put(UInt64(0))
+      key(&output)
+      valueStart = start + output.count
+      value(&output)
+    }
     let keyCount = UInt64(valueStart - start - Self.headerSize)
     let header =
       UInt64(kind.rawValue) | UInt64(table.rawValue) << 8 | keyCount << 16 | UInt64(bytes.count - valueStart) << 32

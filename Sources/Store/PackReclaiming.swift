@@ -155,12 +155,12 @@ extension IndexThread {
         }
         return true
       }
-      gathering.held[id] = representation
+      gathering.held.append(representation)
     }
     guard isStillMeant else {
       packs.release(extent.pack, length: extent.length)
       return
     }
-    batch.put(.extents, IndexKey.extent(id, extent.lower), ExtentRecord.encode(extent))
+    batch.put(.extents, IndexKey.extent(id, extent.lower), ExtentRecord(extent).encoded())
   }
 }

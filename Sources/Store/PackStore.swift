@@ -1,5 +1,6 @@
 // Small bodies on the disk: many in one append-only file.
 import Glibc
+import HTTPMessage
 
 /// Where bytes stand in a pack.
 struct PackPlace: Equatable, Sendable {
@@ -63,11 +64,13 @@ struct PackStore: ~Copyable {
     if file == nil || flushed + UInt64(tail.count) >= fullSize { try beginPack() }
     if tail.count >= 4 << 20 { try writeTail() }
     let offset = flushed + UInt64(tail.count) + UInt64(PackStore.headerSize)
-    tail.put(id)
-    tail.put(lower)
-    tail.put(UInt32(bytes.count))
-    tail.put(checksum)
-    tail.append(contentsOf: bytes)
+    tail.append(addingCapacity: PackStore.headerSize + bytes.count) { output in
+      output.put(id)
+      output.put(lower)
+      output.put(UInt32(bytes.count))
+      output.put(checksum)
+      output.append(bytes.span.bytes)
+    }
     let size = UInt64(PackStore.headerSize + bytes.count)
     // Read and set: to change it in its place costs three allocations here.
     var record = packs[current] ?? PackRecord(size: 0, live: 0)

@@ -70,17 +70,13 @@ extension IndexThread {
 
   /// Lays a small body's new extents out in the pack.
   private func pack(_ representation: Representation) throws(SystemError) {
-    let parts = representation.state.withLock { state -> [(extent: Extent, bytes: ArraySlice<UInt8>)] in
+    representation.state.withLock { state in
       for extent in state.outgrown { packs.release(extent.pack, length: extent.length) }
       state.outgrown = []
-      guard state.body == .memory, state.phase == .stored, let buffer = state.buffer, let segment = state.segments[0]
-      else { return [] }
-      return segment.extents.compactMap { extent in
-        guard extent.pack == 0, state.dirty.contains(extent.lower) else { return nil }
-        return (extent, buffer[Int(extent.lower)..<Int(extent.upper)])
-      }
     }
-    for (extent, bytes) in parts {
+    var looked: UInt64 = 0
+    while let (extent, bytes) = nextUnplaced(of: representation, from: looked) {
+      looked = extent.upper
       let place = try packs.append(
         id: representation.id, lower: extent.lower, checksum: extent.checksum, bytes: bytes)
       if gathering.packs[place.pack] == nil, let file = packs.file { gathering.packs[place.pack] = file }
@@ -101,6 +97,20 @@ extension IndexThread {
       }
       // Grown meanwhile: the next flush writes it anew.
       if !isPlaced { packs.release(place.pack, length: extent.length) }
+    }
+  }
+
+  /// The first new extent of a small body at `position` or behind it that is in no pack.
+  private func nextUnplaced(
+    of representation: Representation, from position: UInt64
+  ) -> (extent: Extent, bytes: ArraySlice<UInt8>)? {
+    representation.state.withLock { state in
+      guard state.body == .memory, state.phase == .stored, let buffer = state.buffer, let segment = state.segments[0]
+      else { return nil }
+      let found = segment.extents.first { extent in
+        extent.lower >= position && extent.pack == 0 && state.dirty.contains(extent.lower)
+      }
+      return found.map { ($0, buffer[Int($0.lower)..<Int($0.upper)]) }
     }
   }
 

@@ -1,4 +1,5 @@
 // Reading and writing the octets of records: little-endian numbers, counted bytes, nothing read beyond the end.
+import HTTPMessage
 
 /// Why a record could not be read.
 enum RecordError: Error, Equatable {
@@ -7,30 +8,40 @@ enum RecordError: Error, Equatable {
   case invalid(String)
 }
 
-extension [UInt8] {
-  mutating func put(_ byte: UInt8) { append(byte) }
-
-  /// Numbers behind each other, in one piece.
-  mutating func put(_ numbers: (UInt64, UInt64)) {
-    let numbers = (numbers.0.littleEndian, numbers.1.littleEndian)
-    Swift.withUnsafeBytes(of: numbers) { append(contentsOf: $0) }
-  }
-
-  mutating func put<Number: FixedWidthInteger>(_ number: Number) {
-    Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0) }
+/// Writing into room that was made for all of a record: one piece at a time would look for room at each.
+extension OutputSpan<UInt8> {
+  mutating func put<Number: FixedWidthInteger & BitwiseCopyable>(_ number: Number) {
+    append(octetsOf: number.littleEndian)
   }
 
   /// Big-endian, for keys: their order is the numbers' order.
-  mutating func putKey<Number: FixedWidthInteger>(_ number: Number) {
-    Swift.withUnsafeBytes(of: number.bigEndian) { append(contentsOf: $0) }
+  mutating func putKey<Number: FixedWidthInteger & BitwiseCopyable>(_ number: Number) {
+    append(octetsOf: number.bigEndian)
   }
 
-  mutating func put(counted bytes: some Collection<UInt8>) {
-    put(UInt32(bytes.count))
-    append(contentsOf: bytes)
+  mutating func put(counted bytes: RawSpan) {
+    put(UInt32(bytes.byteCount))
+    append(bytes)
   }
 
-  mutating func put(_ text: String) { put(counted: text.utf8) }
+  mutating func put(_ text: String) { put(counted: text.utf8Span.span.bytes) }
+
+  private mutating func append<Number: BitwiseCopyable>(octetsOf number: Number) {
+    let size = MemoryLayout<Number>.size
+    precondition(size <= freeCapacity)
+    withUnsafeMutableBufferPointer { room, count in
+      UnsafeMutableRawBufferPointer(room).storeBytes(of: number, toByteOffset: count, as: Number.self)
+      count += size
+    }
+  }
+}
+
+extension [UInt8] {
+  mutating func put<Number: FixedWidthInteger & BitwiseCopyable>(_ number: Number) {
+    append(addingCapacity: MemoryLayout<Number>.size) { $0.put(number) }
+  }
+
+  mutating func put(_ text: String) { append(addingCapacity: 4 + text.utf8.count) { $0.put(text) } }
 }
 
 /// A place in a record; every method checks that what it takes is there.

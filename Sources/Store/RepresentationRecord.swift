@@ -1,19 +1,20 @@
 // The index's rows about one representation, other than its extents.
+import CachePolicy
 import HTTPMessage
 import Spans
 
 /// A record that is the value of a row.
 protocol RowRecord {
-  /// Appends the record; nothing else of `bytes` is touched.
-  func encode(into bytes: inout [UInt8])
+  /// The most octets that it takes.
+  var mostOctets: Int { get }
+  /// Appends the record.
+  ///
+  /// - Precondition: there is room for it.
+  func encode(into output: inout OutputSpan<UInt8>)
 }
 
 extension RowRecord {
-  func encoded() -> [UInt8] {
-    var bytes: [UInt8] = []
-    encode(into: &bytes)
-    return bytes
-  }
+  func encoded() -> [UInt8] { [UInt8](capacity: mostOctets) { encode(into: &$0) } }
 }
 
 /// The facts of a representation.
@@ -29,25 +30,41 @@ struct RepresentationRecord: RowRecord, Equatable, Sendable {
   var touched: SpanSet
   var complete: SpanSet
 
-  func encode(into bytes: inout [UInt8]) {
-    bytes.put(RepresentationRecord.version)
-    bytes.put(UInt8((isPacked ? 1 : 0) | (total == nil ? 0 : 2)))
-    bytes.put((total ?? 0, presentBytes))
+  var mostOctets: Int {
+    let opaque =
+      switch validator {
+      case .strongTag(let tag), .weakTag(let tag): tag.opaque.utf8.count
+      case .none, .strongDate, .weakDate: 0
+      }
+    return 35 + opaque + 16 * (touched.count + complete.count)
+  }
+
+  func encode(into output: inout OutputSpan<UInt8>) {
+    output.put(RepresentationRecord.version)
+    output.put(UInt8((isPacked ? 1 : 0) | (total == nil ? 0 : 2)))
+    output.put(total ?? 0)
+    output.put(presentBytes)
     switch validator {
-    case .none: bytes.put(UInt8(0))
+    case .none: output.put(UInt8(0))
     case .strongTag(let tag), .weakTag(let tag):
-      bytes.put(UInt8(tag.isWeak ? 2 : 1))
-      bytes.put(tag.opaque)
+      output.put(UInt8(tag.isWeak ? 2 : 1))
+      output.put(tag.opaque)
     case .strongDate(let date):
-      bytes.put(UInt8(3))
-      bytes.put(date.seconds)
+      output.put(UInt8(3))
+      output.put(date.seconds)
     case .weakDate(let date):
-      bytes.put(UInt8(4))
-      bytes.put(date.seconds)
+      output.put(UInt8(4))
+      output.put(date.seconds)
     }
-    for set in [touched, complete] {
-      bytes.put(UInt32(set.count))
-      set.forEach { bytes.put(($0.lower, $0.upper)) }
+    Self.put(touched, into: &output)
+    Self.put(complete, into: &output)
+  }
+
+  private static func put(_ set: SpanSet, into output: inout OutputSpan<UInt8>) {
+    output.put(UInt32(set.count))
+    set.forEach { span in
+      output.put(span.lower)
+      output.put(span.upper)
     }
   }
 
@@ -103,10 +120,11 @@ struct UsageRecord: RowRecord, Equatable, Sendable {
   var allocated: UInt64
   var key: KeyHash
 
-  func encode(into bytes: inout [UInt8]) {
-    bytes.put(UsageRecord.version)
-    bytes.put((lastUse, allocated))
-    bytes.put((key.high, key.low))
+  var mostOctets: Int { 33 }
+
+  func encode(into output: inout OutputSpan<UInt8>) {
+    output.put(UsageRecord.version)
+    for number in [lastUse, allocated, key.high, key.low] { output.put(number) }
   }
 
   static func decode(_ bytes: RawSpan) throws(RecordError) -> UsageRecord {
@@ -122,21 +140,21 @@ struct UsageRecord: RowRecord, Equatable, Sendable {
 }
 
 /// The row of an extent; its key has the lower bound.
-enum ExtentRecord {
+struct ExtentRecord: RowRecord {
   static let version: UInt8 = 1
 
-  static func encode(_ extent: Extent) -> [UInt8] {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(21)
-    encode(extent, into: &bytes)
-    return bytes
-  }
+  let extent: Extent
 
-  static func encode(_ extent: Extent, into bytes: inout [UInt8]) {
-    bytes.put(version)
-    bytes.put(extent.length)
-    bytes.put(extent.checksum)
-    bytes.put(UInt64(extent.pack) | UInt64(extent.packOffset) << 32)
+  init(_ extent: Extent) { self.extent = extent }
+
+  var mostOctets: Int { 21 }
+
+  func encode(into output: inout OutputSpan<UInt8>) {
+    output.put(ExtentRecord.version)
+    output.put(extent.length)
+    output.put(extent.checksum)
+    output.put(extent.pack)
+    output.put(extent.packOffset)
   }
 
   static func decode(_ bytes: RawSpan, lower: UInt64) throws(RecordError) -> Extent {
@@ -157,7 +175,7 @@ enum ExtentRecord {
 }
 
 /// The row of a pack file.
-struct PackRecord: Equatable, Sendable {
+struct PackRecord: RowRecord, Equatable, Sendable {
   static let version: UInt8 = 1
 
   /// Bytes written to the file.
@@ -165,12 +183,12 @@ struct PackRecord: Equatable, Sendable {
   /// Bytes of it that extents refer to.
   var live: UInt64
 
-  func encoded() -> [UInt8] {
-    var bytes: [UInt8] = []
-    bytes.put(PackRecord.version)
-    bytes.put(size)
-    bytes.put(live)
-    return bytes
+  var mostOctets: Int { 17 }
+
+  func encode(into output: inout OutputSpan<UInt8>) {
+    output.put(PackRecord.version)
+    output.put(size)
+    output.put(live)
   }
 
   static func decode(_ bytes: RawSpan) throws(RecordError) -> PackRecord {

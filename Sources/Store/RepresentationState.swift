@@ -1,4 +1,5 @@
 // What is known in memory of one representation; changed under its lock only.
+import CachePolicy
 import Spans
 
 /// Where a representation stands in its life: made, then referred to by a response, then replaced or removed.

@@ -3,9 +3,13 @@ import CachePolicy
 import HTTPMessage
 
 /// Encodes and decodes stored responses. Decoding trusts nothing: a row may have been written by anything.
-enum ResponseRecord {
+struct ResponseRecord: RowRecord {
   /// Version 1 had each name and each value counted.
   static let version: UInt8 = 2
+
+  let response: StoredResponse
+  let key: String
+  let representation: UInt64
 
   /// What a row says.
   struct Decoded {
@@ -14,22 +18,21 @@ enum ResponseRecord {
     var response: StoredResponse
   }
 
-  static func encode(_ response: StoredResponse, key: String, representation: UInt64) -> [UInt8] {
-    var bytes: [UInt8] = []
-    encode(response, key: key, representation: representation, into: &bytes)
-    return bytes
+  var mostOctets: Int {
+    39 + key.utf8.count + response.reason.utf8.count + response.fields.serialized.count
+      + Self.octets(of: response.nominated)
   }
 
-  static func encode(_ response: StoredResponse, key: String, representation: UInt64, into bytes: inout [UInt8]) {
-    bytes.put(version)
-    bytes.put(representation)
-    bytes.put(key)
-    bytes.put(UInt16(clamping: response.status))
-    bytes.put(response.reason)
-    bytes.put(response.requestTime.seconds)
-    bytes.put(response.responseTime.seconds)
-    bytes.put(counted: response.fields.serialized)
-    put(response.nominated, into: &bytes)
+  func encode(into output: inout OutputSpan<UInt8>) {
+    output.put(ResponseRecord.version)
+    output.put(representation)
+    output.put(key)
+    output.put(UInt16(clamping: response.status))
+    output.put(response.reason)
+    output.put(response.requestTime.seconds)
+    output.put(response.responseTime.seconds)
+    output.put(counted: response.fields.serialized.span.bytes)
+    Self.put(response.nominated, into: &output)
   }
 
   /// Whose response it is, without the response.
@@ -85,17 +88,20 @@ enum ResponseRecord {
   /// A hash of the nominated fields and values. A collision would only make one variant replace another.
   static func variant(of response: StoredResponse) -> UInt64 {
     guard !response.nominated.isEmpty else { return 0 }
-    var bytes: [UInt8] = []
-    put(response.nominated, into: &bytes)
+    let bytes = [UInt8](capacity: octets(of: response.nominated)) { put(response.nominated, into: &$0) }
     return bytes.withUnsafeBytes { checksum($0) }
   }
 
-  private static func put(_ nominated: [NominatedField], into bytes: inout [UInt8]) {
-    bytes.put(UInt32(nominated.count))
+  private static func octets(of nominated: [NominatedField]) -> Int {
+    nominated.reduce(4) { $0 + 9 + $1.name.utf8.count + ($1.value?.count ?? 0) }
+  }
+
+  private static func put(_ nominated: [NominatedField], into output: inout OutputSpan<UInt8>) {
+    output.put(UInt32(nominated.count))
     for field in nominated {
-      bytes.put(field.name)
-      bytes.put(UInt8(field.value == nil ? 0 : 1))
-      if let value = field.value { bytes.put(counted: value) }
+      output.put(field.name)
+      output.put(UInt8(field.value == nil ? 0 : 1))
+      if let value = field.value { output.put(counted: value.span.bytes) }
     }
   }
 

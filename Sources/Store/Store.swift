@@ -62,12 +62,12 @@ public final class Store: Sendable {
   public func entries(for key: CacheKey) async -> [StoredEntry] {
     if let entries = entriesAtOnce(for: key) { return entries }
     let engine = engine
-    return await engine.pool.run { engine.loadEntries(key, KeyHash(key.text)) }
+    return await engine.pool.run { engine.loadEntries(key) }
   }
 
   /// The same for a key that is in memory; nil for one that the disk has to be asked for.
   public func entriesAtOnce(for key: CacheKey) -> [StoredEntry]? {
-    switch engine.keys.lookup(key, KeyHash(key.text)) {
+    switch engine.keys.lookup(key) {
     case .known(let entries): entries
     case .onDisk: nil
     }
@@ -97,9 +97,9 @@ public final class Store: Sendable {
     _ response: StoredResponse, for key: CacheKey, representation: Representation, terms: ReuseTerms? = nil
   ) -> StoredEntry {
     let entry = StoredEntry(key: key, response: response, representation: representation, terms: terms)
-    let hash = KeyHash(key.text)
+    let hash = key.hash
     guard representation.state.withLock({ $0.refer(from: hash) }) else { return entry }
-    let replaced = engine.keys.put(entry, hash)
+    let replaced = engine.keys.put(entry)
     for old in replaced.entries where !engine.keys.refers(hash, to: old.representation) {
       engine.withdraw(old.representation)
     }
@@ -117,14 +117,14 @@ public final class Store: Sendable {
     let updated = add(response, for: entry.key, representation: entry.representation)
     // Other nominated values would make another variant of it: the old one goes, its bytes stay.
     if updated.variant != entry.variant {
-      _ = engine.keys.remove(KeyHash(entry.key.text)) { $0 === entry }
+      _ = engine.keys.remove(entry.key.hash) { $0 === entry }
     }
     return updated
   }
 
   /// Removes a response and others with the same representation; its bytes go after the last reader has left. Nothing if it has been replaced.
   public func remove(_ entry: StoredEntry) {
-    let hash = KeyHash(entry.key.text)
+    let hash = entry.key.hash
     let removed = engine.keys.remove(hash) { $0.representation === entry.representation }
     for old in removed.entries { engine.withdraw(old.representation) }
     engine.inbox.noteKeys()
@@ -132,7 +132,7 @@ public final class Store: Sendable {
 
   /// Removes one response and no other; its bytes go if none has them then, after the last reader has left.
   public func removeVariant(_ entry: StoredEntry) {
-    let hash = KeyHash(entry.key.text)
+    let hash = entry.key.hash
     let removed = engine.keys.remove(hash) {
       $0.variant == entry.variant && $0.representation === entry.representation
     }
@@ -144,14 +144,13 @@ public final class Store: Sendable {
 
   /// Removes all responses of a key, also those that are only on the disk.
   public func removeAll(for key: CacheKey) {
-    let hash = KeyHash(key.text)
     // What is stored after this call has a larger number, unless its representation was made before.
-    let (removed, mustLoad) = engine.keys.removeAll(key, hash, below: engine.makeID())
+    let (removed, mustLoad) = engine.keys.removeAll(key, below: engine.makeID())
     for old in removed.entries { engine.withdraw(old.representation) }
     engine.inbox.noteKeys()
     guard mustLoad else { return }
     let engine = engine
-    engine.pool.submit { _ = engine.loadEntries(key, hash) }
+    engine.pool.submit { _ = engine.loadEntries(key) }
   }
 
   /// Notes that a response was used, for the order of eviction. Costs next to nothing when called often.

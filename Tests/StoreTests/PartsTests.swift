@@ -126,18 +126,18 @@ private func batches(_ bytes: [UInt8], _ generation: UInt64, _ boot: String) -> 
     let pack = PackRecord(size: 9, live: 8)
     #expect(try reading(pack.encoded(), PackRecord.decode) == pack)
     let extent = Extent(lower: 262_144, checksum: 3, length: 4, pack: 5, packOffset: 6, isChecked: false)
-    #expect(try reading(ExtentRecord.encode(extent), { try ExtentRecord.decode($0, lower: 262_144) }) == extent)
+    #expect(try reading(ExtentRecord(extent).encoded(), { try ExtentRecord.decode($0, lower: 262_144) }) == extent)
     let response = response(
       "x",
       nominated: [.init(name: "accept", value: [1, 2]), .init(name: "cookie", value: nil)])
     let decoded = try reading(
-      ResponseRecord.encode(response, key: "http://a/", representation: 12), ResponseRecord.decode)
+      ResponseRecord(response: response, key: "http://a/", representation: 12).encoded(), ResponseRecord.decode)
     #expect(decoded.response == response && decoded.key == "http://a/" && decoded.representation == 12)
   }
 
   @Test func aResponseOfTheFirstVersionIsReadAsWell() throws {
     let response = response("x", nominated: [.init(name: "accept", value: [1, 2])])
-    let now = ResponseRecord.encode(response, key: "http://a/", representation: 12)
+    let now = ResponseRecord(response: response, key: "http://a/", representation: 12).encoded()
     let section = response.fields.serialized
     let start = try #require(now.firstRange(of: section)).lowerBound - 4
     var before = Array(now[..<start])
@@ -145,7 +145,7 @@ private func batches(_ bytes: [UInt8], _ generation: UInt64, _ boot: String) -> 
     before.put(UInt32(response.fields.count))
     for (name, value) in response.fields {
       before.put(name.spelling)
-      before.put(counted: value.bytes)
+      before.append(addingCapacity: 4 + value.bytes.count) { $0.put(counted: value.bytes.span.bytes) }
     }
     before += now[(start + 4 + section.count)...]
     #expect(try reading(before, ResponseRecord.decode).response == response)
@@ -156,7 +156,7 @@ private func batches(_ bytes: [UInt8], _ generation: UInt64, _ boot: String) -> 
     [
       (representation.encoded(), { _ = try RepresentationRecord.decode($0) }),
       (
-        ResponseRecord.encode(response("x"), key: "k", representation: 1),
+        ResponseRecord(response: response("x"), key: "k", representation: 1).encoded(),
         { _ = try ResponseRecord.decode($0) }
       ),
       (
@@ -165,7 +165,7 @@ private func batches(_ bytes: [UInt8], _ generation: UInt64, _ boot: String) -> 
       ),
       (PackRecord(size: 1, live: 1).encoded(), { _ = try PackRecord.decode($0) }),
       (
-        ExtentRecord.encode(Extent(lower: 0, checksum: 1, length: 2, isChecked: false)),
+        ExtentRecord(Extent(lower: 0, checksum: 1, length: 2, isChecked: false)).encoded(),
         { _ = try ExtentRecord.decode($0, lower: 0) }
       ),
     ]

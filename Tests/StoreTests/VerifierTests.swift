@@ -113,7 +113,7 @@ import Testing
     try index.openTables()
     var stranger = Operations()
     let extent = Extent(lower: 0, checksum: 1, length: 9, isChecked: false)
-    stranger.put(.extents, IndexKey.extent(99, 0), ExtentRecord.encode(extent))
+    stranger.put(.extents, IndexKey.extent(99, 0), ExtentRecord(extent).encoded())
     try index.apply([stranger]) { true }
     index.close()
     let (verdict, findings) = try verify(directory)
