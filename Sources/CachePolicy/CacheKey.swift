@@ -15,7 +15,7 @@ public struct CacheKey: Hashable, Sendable, CustomStringConvertible {
   public let hash: KeyHash
 
   public init(_ target: TargetURI) {
-    guard target.pathAndQuery.utf8.contains(CacheKey.percent) else {
+    guard target.pathAndQuery.utf8Span.span.bytes.offset(of: CacheKey.percent, from: 0) != nil else {
       self.init(stored: target.absolute)
       return
     }

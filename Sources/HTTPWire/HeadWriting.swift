@@ -8,7 +8,7 @@ extension RequestHead {
     let text = target.text
     let lines = fields.serialized
     // A target that code made up must not be able to end its line; an octet then takes three.
-    let isPlain = text.utf8.allSatisfy(isTargetByte)
+    let isPlain = hasTargetBytesOnly(text.utf8Span.span.bytes)
     let most = method.name.utf8.count + text.utf8.count * (isPlain ? 1 : 3) + lines.count + 16
     return [UInt8](capacity: most) { output in
       output.append(text: method.name)
@@ -66,6 +66,12 @@ extension OutputSpan<UInt8> {
 }
 
 private func isTargetByte(_ byte: UInt8) -> Bool { byte > ASCII.space && byte != 0x7F }
+
+/// Whether `isTargetByte` is true of all; several octets at a time.
+private func hasTargetBytesOnly(_ bytes: RawSpan) -> Bool {
+  bytes.offsetOfControl(in: 0..<bytes.byteCount) == nil && bytes.offset(of: ASCII.space, from: 0) == nil
+    && bytes.offset(of: ASCII.tab, from: 0) == nil
+}
 
 extension OutputSpan<UInt8> {
   fileprivate mutating func append(target byte: UInt8) {

@@ -115,8 +115,7 @@ public struct RequestHeadParser: Sendable {
     else {
       throw .badRequestLine("\(ASCII.description(line.byte(at: methodEnd))) in the method")
     }
-    var targetEnd = methodEnd + 1
-    while targetEnd < count, line.byte(at: targetEnd) != ASCII.space { targetEnd += 1 }
+    let targetEnd = line.offset(of: ASCII.space, from: methodEnd + 1) ?? count
     let target = line.extracting(methodEnd + 1..<targetEnd)
     guard target.byteCount <= limits.targetBytes else { throw .targetTooLong(limit: limits.targetBytes) }
     guard target.byteCount > 0 else { throw .badRequestLine("more than one space after the method") }
