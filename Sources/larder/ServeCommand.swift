@@ -9,6 +9,7 @@ import Glibc
 import Proxy
 import Store
 import Synchronization
+import Threads
 
 enum ServeCommand {
   private static let flags = [
@@ -31,6 +32,8 @@ enum ServeCommand {
 
   /// Serves on other threads; this one is there for the signals' sake: they are blocked before any other is started.
   private static func serve(_ settings: Settings) -> ExitCode {
+    // The workers allocate most, and are as good as alone in theirs.
+    limitMemoryArenas(to: settings.workers)
     let (signals, continuation) = AsyncStream.makeStream(of: ProcessSignal.self)
     do {
       _ = try SignalSource { continuation.yield($0) }
