@@ -14,6 +14,7 @@ final class ClockQueue: Sendable {
     var chunks: [[Member]] = []
     /// The first member of the first chunk that has not been taken out.
     var next = 0
+    var count = 0
     var total = 0
 
     mutating func append(_ member: Member) {
@@ -22,12 +23,14 @@ final class ClockQueue: Sendable {
         chunks[chunks.count - 1].reserveCapacity(Self.chunkSize)
       }
       chunks[chunks.count - 1].append(member)
+      count += 1
     }
 
     mutating func takeFirst() -> Member? {
       guard let first = chunks.first, next < first.count else { return nil }
       let member = first[next]
       next += 1
+      count -= 1
       if next == Self.chunkSize {
         chunks.removeFirst()
         next = 0
@@ -50,21 +53,31 @@ final class ClockQueue: Sendable {
 
   var total: Int { state.withLock { $0.total } }
 
-  /// Counts what was taken or given back.
+  /// Counts what was taken or given back by other means. A part counts until it has let go, or its representation has
+  /// gone; what is never counted down would leave no room for others in the end.
   func count(_ change: Int) { state.withLock { $0.total += change } }
+
+  /// How many parts stand in line, those of representations that have gone among them.
+  var count: Int { state.withLock { $0.count } }
 
   /// Puts a part in line that now takes `size`, and makes room. Must be called without a representation's lock.
   func enter(_ representation: Representation, part: UInt64, size: Int) {
-    state.withLock { state in
+    let (isTooMuch, count) = state.withLock { state in
       state.append(Member(representation: representation, part: part))
       state.total += size
+      return (state.total > limit, state.count)
     }
-    shrink()
+    if isTooMuch {
+      // None is looked at twice: what has just come in is not to go before it was used.
+      shrink(looks: min(count, 32))
+    } else if count > Self.few {
+      dropGone()
+    }
   }
 
-  /// Makes room if there is too much; looks at a bounded number.
-  func shrink() {
-    for _ in 0..<32 {
+  /// Makes room if there is too much.
+  private func shrink(looks: Int) {
+    for _ in 0..<looks {
       let member = state.withLock { state -> Member? in
         state.total > limit ? state.takeFirst() : nil
       }
@@ -77,4 +90,17 @@ final class ClockQueue: Sendable {
       }
     }
   }
+
+  /// Drops the first in line whose representations have gone; where there is never too much, nobody else would. One that
+  /// is there goes to the end, so that about as many of each kind stand in line in the long run.
+  private func dropGone() {
+    for _ in 0..<8 {
+      // Looked at without the lock: this may be the last to let go of it, which is counted here.
+      guard let member = state.withLock({ $0.takeFirst() }) else { return }
+      guard member.representation == nil else { return state.withLock { $0.append(member) } }
+    }
+  }
+
+  /// So many that have gone are no matter.
+  private static let few = 1024
 }

@@ -184,6 +184,7 @@ final class Engine: Sendable {
   /// A representation object is gone: what of its data must go too?
   func didForget(_ id: UInt64, _ last: Representation.Remains, _ places: [Extent], identity: UInt) {
     buffers.count(-last.bufferBytes)
+    segments.count(-last.loadedSegments)
     if last.hasOpenFile { files.count(-1) }
     space.change { $0.unpacked -= min($0.unpacked, last.unpacked) }
     switch last.phase {

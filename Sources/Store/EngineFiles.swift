@@ -59,12 +59,14 @@ extension Representation {
 
   /// Forgets a segment that has no changes, so that the next look reads the index.
   func forgetClean(_ number: UInt64) {
-    state.withLock { state in
+    let charge = state.withLock { state -> Int in
       guard state.isRecorded, !state.hasChanges, let segment = state.segments[number], segment.isLoaded,
         segment.dirtyGeneration <= engine.committed.value
-      else { return }
+      else { return 0 }
       state.segments[number] = nil
+      return segment.charge
     }
+    engine.segments.count(-charge)
   }
 
   /// Lets go of a segment's extents if the index has them.
@@ -81,7 +83,7 @@ extension Representation {
         return nil
       }
       state.segments[number] = nil
-      return segment.extents.count + 8
+      return segment.charge
     }
   }
 }
@@ -108,8 +110,15 @@ extension Engine {
       counters.readErrors.add(1)
       return false
     }
-    representation.state.withLock { $0.load(number, rows) }
-    segments.enter(representation, part: number, size: rows.count + 8)
+    let charge = rows.count + 8
+    let isNew = representation.state.withLock { state in
+      // Another thread may have been faster.
+      guard state.segments[number]?.isLoaded != true else { return false }
+      state.load(number, rows)
+      state.segments.change(number) { $0.charge = charge }
+      return true
+    }
+    if isNew { segments.enter(representation, part: number, size: charge) }
     return true
   }
 

@@ -50,6 +50,7 @@ public final class Representation: Sendable {
     let allocated: UInt64
     let hasOpenFile: Bool
     let isRecorded: Bool
+    let loadedSegments: Int
 
     fileprivate init(_ state: borrowing RepresentationState) {
       phase = state.phase
@@ -59,6 +60,7 @@ public final class Representation: Sendable {
       allocated = state.allocated
       hasOpenFile = state.file != nil
       isRecorded = state.isRecorded
+      loadedSegments = state.segments.charge
     }
   }
 

@@ -39,6 +39,8 @@ struct Segment: Sendable {
   var dirtyGeneration: UInt64 = 0
   /// Whether it was used since it was last looked at for forgetting.
   var wasUsed = true
+  /// What it counts for among the segments that may be let go of; 0 for one that is not among them.
+  var charge = 0
 
   init(isLoaded: Bool) { self.isLoaded = isLoaded }
 

@@ -7,6 +7,9 @@ struct SegmentTable {
 
   var isEmpty: Bool { first == nil && others.isEmpty }
 
+  /// What they count for together among the segments that may be let go of.
+  var charge: Int { others.values.reduce(first?.charge ?? 0) { $0 + $1.charge } }
+
   /// In no particular order.
   var all: [Segment] { Array(others.values) + (first.map { [$0] } ?? []) }
 
