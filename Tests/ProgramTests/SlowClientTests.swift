@@ -94,7 +94,8 @@ import Testing
     try raiseDescriptorLimit(to: count + 500)
     try withRig { rig in
       let origin = try rig.origin { try $0.respond("200 OK", [("Cache-Control", "max-age=600")], body: "stored") }
-      let larder = try rig.larder(["clients.connections_per_address": "1000"])
+      // However long it takes to make so many, none is ended for its slowness.
+      let larder = try rig.larder(["clients.connections_per_address": "1000", "clients.head_timeout": "10m"])
       let kept = try RawClient(port: larder.port)
       #expect(try kept.fetch(origin.url("/")).status == 200)
       var slow: [Socket] = []
@@ -112,12 +113,14 @@ import Testing
       }
       #expect(hits == count / 50 * 2)
       #expect(origin.requests.count == 1)
-      // One more exchange behind them all: every connection has been accepted by then.
       #expect(isHit(try kept.fetch(origin.url("/"))))
-      let shed = try #require(try larder.metric("larder_client_connections_shed_total"))
+      // The last may still wait to be accepted by the worker that is not the kept connection's.
+      let shed = try eventually("all to be shed but 1000", until: { $0 >= Double(count) - 1000 }) {
+        try larder.metric("larder_client_connections_shed_total") ?? 0
+      }
       let open = try #require(try larder.metric("larder_open_client_connections"))
       #expect(open <= 1000)
-      #expect(shed >= Double(count) - 1000 && shed <= Double(count + hits + 2))
+      #expect(shed <= Double(count + hits + 2))
       #expect(try larder.descriptorCount() < 1200)
       #expect(try larder.metric("larder_limit_clients_connections_per_address_total") ?? 0 >= shed)
       for socket in slow { socket.close() }
