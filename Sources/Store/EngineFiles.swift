@@ -124,12 +124,14 @@ extension Engine {
 
   /// The representation's file, opened (and made, for one that has none yet). On a disk thread.
   func openFile(of representation: Representation, makes: Bool) throws(SystemError) -> OpenFile {
-    let (open, hasFile) = representation.state.withLock { ($0.file, $0.hasFile) }
+    let (open, hasFile, hasBytes) = representation.state.withLock { ($0.file, $0.hasFile, $0.presentBytes > 0) }
     if let open { return open }
     let path = layout.body(representation.id)
     let descriptor: Int32
     do throws(SystemError) {
-      descriptor = makes && !hasFile ? try makeFile(path) : try calls.open(path, flags: O_RDWR)
+      // One that is on record with no byte may never have come to have a file: the last run was killed before. Where bytes
+      // should be, a new file would stand for them.
+      descriptor = makes && !(hasFile && hasBytes) ? try makeFile(path) : try calls.open(path, flags: O_RDWR)
     } catch {
       // On a file system that is read-only now, what is there can still be read.
       guard error.code == EROFS, hasFile else { throw error }
@@ -208,8 +210,18 @@ extension Engine {
     }
     switch outcome {
     case .success(let place): return place
-    case .failure(let error): throw StoreError(error)
+    case .failure(let error):
+      guard error.code == ENOENT, representation.state.withLock({ $0.hasFile }) else { throw StoreError(error) }
+      noteMissing(representation)
+      throw .absent
     }
+  }
+
+  /// The file is gone, and what it held with it: the representation is fetched again.
+  func noteMissing(_ representation: Representation) {
+    counters.missingData.add(1)
+    log.warning("cache: \(layout.body(representation.id)) is missing: its bytes are fetched again")
+    discard(representation)
   }
 
   /// Copies a body that has outgrown memory to its file. Others may go on writing to memory until it is done.

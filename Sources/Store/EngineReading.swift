@@ -25,9 +25,7 @@ extension Engine {
         faults.note(.bodyRead, "opening \(layout.body(representation.id)) failed: \(error.explanation)")
         throw StoreError(error)
       }
-      counters.missingData.add(1)
-      log.warning("cache: \(layout.body(representation.id)) is missing: its bytes are fetched again")
-      discard(representation)
+      noteMissing(representation)
       throw .absent
     }
     let extents = representation.state.withLock { state -> [Extent] in

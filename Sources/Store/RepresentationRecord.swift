@@ -124,7 +124,10 @@ struct UsageRecord: RowRecord, Equatable, Sendable {
 
   func encode(into output: inout OutputSpan<UInt8>) {
     output.put(UsageRecord.version)
-    for number in [lastUse, allocated, key.high, key.low] { output.put(number) }
+    output.put(lastUse)
+    output.put(allocated)
+    output.put(key.high)
+    output.put(key.low)
   }
 
   static func decode(_ bytes: RawSpan) throws(RecordError) -> UsageRecord {

@@ -78,8 +78,3 @@ import Testing
     await store.close()
   }
 }
-
-extension Directory {
-  /// The files that bodies have.
-  fileprivate var bodies: [String] { snapshot().keys.filter { $0.contains("/bodies/") } }
-}

@@ -37,6 +37,9 @@ final class Directory: Sendable {
     }
     return files
   }
+
+  /// The files that bodies have.
+  var bodies: [String] { snapshot().keys.filter { $0.contains("/bodies/") } }
 }
 
 func readFile(_ path: String) -> [UInt8]? {
