@@ -137,7 +137,7 @@ bench-build: build
 	swift build -c $(CONFIGURATION) --product Benchmarks
 
 # Beside the peers, by processor time (Benchmarks/README.md). ROWS may name some of micro, first-byte, memory, peers,
-# calls, counts, allocations, scale, slow.
+# calls, floor, counts, allocations, scale, slow.
 bench: bench-build
 	@Benchmarks/install $(BENCH_PROGRAMS) $(COUNT_PROGRAMS)
 	$(BENCHMARKS) $(ROWS)

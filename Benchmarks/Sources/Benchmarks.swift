@@ -40,6 +40,7 @@ struct BenchmarkProgram {
       case .memory: try MemoryBenchmark.run(&results, &verdict)
       case .peers: try Comparison(isQuick: options.isQuick, rowName: options.rowName).run(&results, &verdict)
       case .calls: try SystemCallCounts(isQuick: options.isQuick).run(&results)
+      case .floor: try MissFloor(isQuick: options.isQuick).run(&results)
       case .micro: try MicroBenchmarks.run(&results)
       case .counts:
         try CountsBenchmark(updates: options.updatesThresholds, countsInstructions: true).run(&results, &verdict)

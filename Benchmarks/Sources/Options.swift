@@ -8,7 +8,7 @@ struct Options {
     /// Those of the counts that come out the same however busy the machine is.
     case allocations
     case firstByte = "first-byte"
-    case memory, peers, calls, scale, slow
+    case memory, peers, calls, floor, scale, slow
   }
 
   enum Task {
@@ -40,7 +40,7 @@ struct Options {
   }
 
   /// What runs when nothing is named; the million objects are another matter.
-  private static let usual: [Group] = [.micro, .firstByte, .memory, .peers, .calls]
+  private static let usual: [Group] = [.micro, .firstByte, .memory, .peers, .calls, .floor]
 
   init(_ arguments: [String]) throws {
     var names: [String] = []

@@ -24,6 +24,29 @@ struct ProcessFigures {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
+  /// User and system time of those of its threads that run now and whose names are included; seconds, in steps of a
+  /// hundredth.
+  func threadSeconds(of isIncluded: (String) -> Bool) throws -> (user: Double, system: Double) {
+    guard let tasks = opendir("\(folder)/task") else { throw HarnessError("process \(process) has ended") }
+    defer { closedir(tasks) }
+    var (user, system) = (0.0, 0.0)
+    while let entry = readdir(tasks) {
+      let name = withUnsafeBytes(of: entry.pointee.d_name) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+      // A thread may end between the listing and the reading.
+      guard Int32(name) != nil, let text = try? readText("\(folder)/task/\(name)/stat"),
+        let begin = text.firstIndex(of: "("), let end = text.lastIndex(of: ")")
+      else { continue }
+      // Behind the name the state is the first figure, user and system time are the twelfth and the thirteenth.
+      let figures = text[end...].dropFirst().split(separator: " ")
+      guard isIncluded(String(text[text.index(after: begin)..<end])), figures.count > 12,
+        let userTicks = Double(figures[11]), let systemTicks = Double(figures[12])
+      else { continue }
+      user += userTicks / 100
+      system += systemTicks / 100
+    }
+    return (user, system)
+  }
+
   /// How many times it has called read, pread, preadv2 or sendfile: nothing a look-up reads escapes this but the map
   /// of the index, whose rows the store counts itself.
   func readCalls() throws -> Int { try figure("syscr:", in: "\(folder)/io") }
